@@ -1,0 +1,373 @@
+/* sneck.h - token locks on Redis and Valkey.
+ *
+ *     sneck_client *client;
+ *     sneck_lock *lock;
+ *     char error[SNECK_ERROR_SIZE];
+ *
+ *     if (sneck_client_new(&client, "redis://localhost:6379", NULL, error))
+ *         die(error);
+ *     if (sneck_lock_new(&lock, client, "reports:42", 10, NULL, error))
+ *         die(error);
+ *     if (sneck_lock_acquire(lock, 30000))               // waits 30 s at most
+ *         die(sneck_lock_error(lock));
+ *     ...                                                // the section
+ *     if (sneck_lock_release(lock))                      // lost meanwhile?
+ *         warn(sneck_lock_error(lock));
+ *     sneck_lock_free(lock);
+ *     sneck_client_free(client);
+ *
+ * Conventions
+ *   - Functions that can fail return a sneck_status: 0 is success, failures are
+ *     negative, and every outcome that a caller may branch on has its own code.
+ *   - Results go through a first parameter named `out`, written on success only.
+ *   - Times are milliseconds in int64_t and end in _ms. Bytes are a pointer and
+ *     a length and may hold anything. Text is NUL-terminated UTF-8.
+ *   - Messages are one line: what happened, to which key or address, what to do.
+ *     They belong to the handle that they are about and stand until the next
+ *     call on it. Constructors, which have no handle yet, take a buffer `error`
+ *     of SNECK_ERROR_SIZE bytes, or NULL.
+ *   - Destructors take NULL, never block, never fail and send nothing.
+ *   - Every argument is copied before a call returns.
+ *
+ * Threads: a client may be used by any number of threads at once. Locks, links
+ * and ops may move between threads but are used by one at a time, except that
+ * the calls on one lock are safe against each other (its message is not).
+ * After fork() the child owns no lock, and opens connections of its own.
+ *
+ * What a lock promises, and what it does not, stands in docs/guarantees.md.
+ */
+#ifndef SNECK_H
+#define SNECK_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SNECK_VERSION "0.1.0"
+
+#if defined(SNECK_STATIC)
+#define SNECK_API
+#else
+#define SNECK_API __attribute__((visibility("default")))
+#endif
+
+/* ---------------------------------------------------------------- outcomes */
+
+/* generated from core/src/status.def by scripts/generate: begin */
+typedef enum sneck_status {
+    SNECK_OK = 0,
+    SNECK_PENDING = 1, /* an op that has not ended yet */
+    SNECK_BUSY = -1, /* another owner holds the lock */
+    SNECK_TIMEOUT = -2, /* the wait ended before the lock was free */
+    SNECK_NOT_OWNER = -3, /* the lock is not ours, or not any more */
+    SNECK_UNKNOWN = -4, /* the reply was lost: the server may or may not have done it */
+    SNECK_CONNECTION = -5, /* the server cannot be reached; nothing was done */
+    SNECK_SERVER = -6, /* the server answered with an error */
+    SNECK_PROTOCOL = -7, /* the server's answer is not understood */
+    SNECK_INVALID = -8, /* an argument is not valid; nothing was sent */
+    SNECK_INTERRUPTED = -9, /* interrupted or cancelled before it was done */
+    SNECK_NO_MEMORY = -10, /* out of memory */
+} sneck_status;
+/* generated: end */
+
+#define SNECK_ERROR_SIZE 512        /* bytes of a message, its NUL included */
+
+/* "NOT_OWNER"; never NULL. */
+SNECK_API const char *sneck_status_name(int status);
+
+/* "the lock is not ours, or not any more"; never NULL. */
+SNECK_API const char *sneck_status_text(int status);
+
+/* The library's version at run time, such as "0.1.0". */
+SNECK_API const char *sneck_version(void);
+
+/* ------------------------------------------------------------------ client */
+
+/* A client is an address, options, and a pool of connections. */
+typedef struct sneck_client sneck_client;
+
+#define SNECK_FOREVER INT64_C(-1)
+
+typedef struct sneck_client_options {
+    size_t size;                /* set by SNECK_CLIENT_OPTIONS */
+    int64_t connect_timeout_ms; /* until a connection is ready for commands */
+    int64_t io_timeout_ms;      /* until a command is answered */
+    const char *client_name;    /* shown by CLIENT LIST; NULL: none is set */
+    const void *key_prefix;     /* put before every lock's name; NULL: none */
+    size_t key_prefix_len;
+    const char *label;          /* stands in tokens, for holder(); NULL: none */
+} sneck_client_options;
+
+/* sneck_client_options options = SNECK_CLIENT_OPTIONS; options.label = "cron"; */
+#define SNECK_CLIENT_OPTIONS                                                   \
+    { sizeof(sneck_client_options), 5000, 5000, NULL, NULL, 0, NULL }
+
+/* Makes a client for `url`; nothing is sent yet.
+ *
+ *     redis://[[user]:password@]host[:port][/db]     valkey:// is a synonym
+ *     unix://[[user]:password@]/path/of/socket[?db=N]
+ *
+ * IPv6 hosts stand in brackets; user, password, path and db may be
+ * percent-encoded. A NULL url means the environment's SNECK_URL or, without
+ * one, redis://localhost:6379. `options` may be NULL for the defaults.
+ * Fails with INVALID (the url, an option; TLS, which is not there yet) or
+ * NO_MEMORY. Release with sneck_client_free(). */
+SNECK_API int sneck_client_new(sneck_client **out, const char *url,
+                               const sneck_client_options *options,
+                               char *error);
+
+/* Closes the pooled connections; those in use are closed when their op ends.
+ * Later calls on the client and its locks fail with INVALID. Never blocks. */
+SNECK_API void sneck_client_close(sneck_client *client);
+
+/* Closes and gives up the caller's handle. Memory goes with the last lock,
+ * link and op of the client, so these may be freed in any order. */
+SNECK_API void sneck_client_free(sneck_client *client);
+
+/* The message of the last sneck_execute() that failed on this client; never
+ * NULL. Threads that share a client use ops, whose messages are their own. */
+SNECK_API const char *sneck_client_error(const sneck_client *client);
+
+/* -------------------------------------------------------------------- lock */
+
+/* A lock is a name, a ttl and, while held, the token that proves ownership.
+ *
+ * On the server it is `SET name token NX PX ttl` (redis.io, "Distributed Locks
+ * with Redis"), so it excludes and is excluded by every client of that form.
+ * A lock object is not re-entrant: acquiring it again waits like anybody else. */
+typedef struct sneck_lock sneck_lock;
+
+#define SNECK_TTL_MIN_MS INT64_C(3)              /* 2 ms of it are for drift */
+#define SNECK_TTL_MAX_MS INT64_C(31536000000)    /* 365 days; also for waits */
+#define SNECK_NAME_MAX ((size_t)1 << 20)         /* bytes, prefix included */
+#define SNECK_TOKEN_MAX ((size_t)1 << 16)        /* bytes of an adopted token */
+
+typedef struct sneck_lock_options {
+    size_t size;       /* set by SNECK_LOCK_OPTIONS */
+    int64_t ttl_ms;    /* the lease: how long the server keeps the lock */
+    const char *label; /* in place of the client's; NULL: the client's */
+} sneck_lock_options;
+
+#define SNECK_LOCK_OPTIONS { sizeof(sneck_lock_options), 10000, NULL }
+
+/* Makes a lock object; nothing is sent. Fails with INVALID (an empty or too
+ * long name, a ttl outside of the limits above) or NO_MEMORY. */
+SNECK_API int sneck_lock_new(sneck_lock **out, sneck_client *client,
+                             const void *name, size_t name_len,
+                             const sneck_lock_options *options, char *error);
+
+/* Makes a lock object that owns `token`, handed over by whoever acquired it.
+ * Nothing is sent, so nothing is known of the lease: remaining is 0 until
+ * sneck_lock_extend() confirms it. Releasing needs no confirmation. */
+SNECK_API int sneck_lock_adopt(sneck_lock **out, sneck_client *client,
+                               const void *name, size_t name_len,
+                               const void *token, size_t token_len,
+                               const sneck_lock_options *options, char *error);
+
+/* Frees the object. A lock still held stays on the server until its ttl ends:
+ * release first. */
+SNECK_API void sneck_lock_free(sneck_lock *lock);
+
+/* Acquires the lock. Blocks for `wait_ms` at most: 0 tries once, SNECK_FOREVER
+ * has no limit. While it waits it asks again every 50 ms (jittered), and when
+ * the holder's lease ends. One round trip when the lock is free.
+ *
+ *   OK          held; remaining counts from before the winning request was sent
+ *   BUSY        wait_ms was 0 and another owner holds it
+ *   TIMEOUT     the wait ended; the message says who holds it
+ *   UNKNOWN     the reply was lost: the lock may be ours. A cleanup was sent if
+ *               the connection took it; sneck_lock_release() makes it certain
+ *   CONNECTION  no server at the first try, or none any more when the wait ended
+ *   SERVER, PROTOCOL, INVALID, INTERRUPTED, NO_MEMORY
+ *
+ * Whatever is not OK or UNKNOWN means: not held, and no token of ours stays. */
+SNECK_API int sneck_lock_acquire(sneck_lock *lock, int64_t wait_ms);
+
+/* Releases the lock: deletes the key if it still holds our token, atomically.
+ * Blocks for one round trip.
+ *
+ *   OK         released (also when an earlier release, whose reply was lost,
+ *              did it within the lease, or an unknown acquire never happened)
+ *   NOT_OWNER  not held by this object, or expired, deleted or taken meanwhile
+ *   UNKNOWN    the reply was lost; the token is kept, so call again
+ *   CONNECTION, SERVER  the token is kept, so call again; PROTOCOL likewise */
+SNECK_API int sneck_lock_release(sneck_lock *lock);
+
+/* Sets the time that the lease has left to `ttl_ms`, or to the lock's own ttl
+ * when 0. Never creates a key. Blocks for one round trip. OK, or NOT_OWNER, or
+ * UNKNOWN, after which remaining is the smaller of both leases; others as for
+ * release. */
+SNECK_API int sneck_lock_extend(sneck_lock *lock, int64_t ttl_ms);
+
+/* How long the lock is surely ours, in milliseconds: time left until the
+ * validity deadline `sent + ttl - (ttl / 100 + 2 ms)`. 0 when it is not ours.
+ * Never more than is true, save for steps of the server's clock. No I/O. */
+SNECK_API int64_t sneck_lock_remaining_ms(const sneck_lock *lock);
+
+/* Copies the token into `buffer`, at most `size` bytes, and returns its length;
+ * 0 when the object owns none. No I/O. */
+SNECK_API size_t sneck_lock_token(const sneck_lock *lock, void *buffer,
+                                  size_t size);
+
+/* The lock's own ttl. */
+SNECK_API int64_t sneck_lock_ttl_ms(const sneck_lock *lock);
+
+/* The message of the last call on this lock that failed; never NULL. */
+SNECK_API const char *sneck_lock_error(const sneck_lock *lock);
+
+/* Who holds a lock. Sneck's tokens read `sneck:host:pid:label:<random>`; the
+ * fields of any other token are empty, and it is foreign. */
+typedef struct sneck_holder {
+    bool held;           /* false: the lock is free, and the rest is empty */
+    bool foreign;        /* not a token of Sneck's form, or without an expiry */
+    int64_t pid;         /* 0 when not known */
+    int64_t ttl_ms;      /* time left on the server; -1: it never expires */
+    char host[64];
+    char label[64];
+    char token[256];     /* its first bytes */
+    size_t token_len;    /* of all its bytes; more than 256 means cut */
+} sneck_holder;
+
+/* Asks the server who holds the lock. Blocks for one round trip. Fails with
+ * CONNECTION, SERVER (WRONGTYPE: the key is not a lock), PROTOCOL. */
+SNECK_API int sneck_lock_holder(sneck_holder *out, sneck_lock *lock);
+
+/* ------------------------------------------------------------ raw commands */
+
+typedef struct sneck_reply sneck_reply;
+
+typedef enum sneck_reply_type {
+    SNECK_REPLY_NIL,
+    SNECK_REPLY_BYTES,   /* bulk strings and statuses such as "OK" */
+    SNECK_REPLY_INTEGER,
+    SNECK_REPLY_ARRAY,
+    SNECK_REPLY_ERROR,   /* only inside of arrays; bytes hold its text */
+} sneck_reply_type;
+
+/* Sends one command, blocks until it is answered, and gives its reply, which
+ * the caller frees. The key prefix is not applied. Commands that change what
+ * the connection is (AUTH, HELLO, SELECT, MULTI, WATCH, SUBSCRIBE, MONITOR,
+ * QUIT and their kin) are refused with INVALID. UNKNOWN: sent, but the reply
+ * was lost. SERVER: an error reply; see sneck_client_error(). */
+SNECK_API int sneck_execute(sneck_reply **out, sneck_client *client,
+                            size_t argc, const void *const *argv,
+                            const size_t *argv_len);
+
+SNECK_API sneck_reply_type sneck_reply_kind(const sneck_reply *reply);
+SNECK_API int64_t sneck_reply_integer(const sneck_reply *reply);
+/* Borrowed from the reply, with a NUL behind it; NULL when it holds no bytes. */
+SNECK_API const char *sneck_reply_bytes(const sneck_reply *reply, size_t *len);
+SNECK_API size_t sneck_reply_count(const sneck_reply *reply);
+/* Borrowed from the array; NULL past its end. */
+SNECK_API const sneck_reply *sneck_reply_item(const sneck_reply *reply,
+                                              size_t index);
+SNECK_API void sneck_reply_free(sneck_reply *reply);
+
+/* ------------------------------------------------- without blocking: links */
+
+/* A link is one connection that any number of ops share; replies are matched
+ * in order. It connects when it is first needed and again after a failure.
+ * Drive it from any event loop:
+ *
+ *     sneck_link *link;
+ *     sneck_op *op;
+ *     sneck_link_new(&link, client);
+ *     sneck_lock_acquire_start(&op, lock, link, 30000);
+ *     while (sneck_op_status(op) == SNECK_PENDING) {
+ *         struct pollfd fds[SNECK_LINK_FDS];
+ *         nfds_t n = (nfds_t)sneck_link_fds(link, fds);
+ *         poll(fds, n, (int)sneck_link_timeout_ms(link));
+ *         sneck_link_step(link);
+ *     }
+ *
+ * Descriptors, events and timeout may change with every call on the link or on
+ * one of its ops: ask again after each. Only the resolution of a host name, at
+ * a connection's start, may block. */
+typedef struct sneck_link sneck_link;
+
+#define SNECK_LINK_FDS 2             /* descriptors of a link, at most */
+
+SNECK_API int sneck_link_new(sneck_link **out, sneck_client *client);
+
+/* Writes the descriptors to wait for, with their events, and returns how many. */
+SNECK_API size_t sneck_link_fds(const sneck_link *link,
+                                struct pollfd fds[SNECK_LINK_FDS]);
+
+/* How long to wait before the next step at most; -1: until a descriptor is
+ * ready. 60 s at most, so that it fits an int. */
+SNECK_API int64_t sneck_link_timeout_ms(const sneck_link *link);
+
+/* Does what can be done without blocking: connects, writes, reads, fires timers,
+ * ends ops. Harmless when there is nothing to do. */
+SNECK_API void sneck_link_step(sneck_link *link);
+
+/* Closes the connection. Ops still on the link end with INTERRUPTED. */
+SNECK_API void sneck_link_free(sneck_link *link);
+
+/* --------------------------------------------------- without blocking: ops */
+
+/* An op is one call under way. The start functions never block; they fail with
+ * NO_MEMORY only. An argument that is not valid gives an op that has ended with
+ * INVALID. `link` NULL means: a connection of the client's own pool, borrowed
+ * until the op is freed. */
+typedef struct sneck_op sneck_op;
+
+SNECK_API int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock,
+                                       sneck_link *link, int64_t wait_ms);
+SNECK_API int sneck_lock_release_start(sneck_op **out, sneck_lock *lock,
+                                       sneck_link *link);
+SNECK_API int sneck_lock_extend_start(sneck_op **out, sneck_lock *lock,
+                                      sneck_link *link, int64_t ttl_ms);
+SNECK_API int sneck_lock_holder_start(sneck_op **out, sneck_lock *lock,
+                                      sneck_link *link);
+SNECK_API int sneck_execute_start(sneck_op **out, sneck_client *client,
+                                  sneck_link *link, size_t argc,
+                                  const void *const *argv,
+                                  const size_t *argv_len);
+
+/* SNECK_PENDING, or how it ended, as the blocking call would return it. */
+SNECK_API int sneck_op_status(const sneck_op *op);
+
+/* The message of an op that failed; "" before and otherwise. */
+SNECK_API const char *sneck_op_error(const sneck_op *op);
+
+/* After SERVER: the server's code word, such as "NOPERM", "OOM", "READONLY" or
+ * "WRONGTYPE"; "" otherwise. */
+SNECK_API const char *sneck_op_server_code(const sneck_op *op);
+
+/* The link that the op runs on; borrowed. */
+SNECK_API sneck_link *sneck_op_link(const sneck_op *op);
+
+/* The result of a holder op that ended OK. INVALID for any other op. */
+SNECK_API int sneck_op_holder(sneck_holder *out, const sneck_op *op);
+
+/* The reply of an execute op that ended OK, borrowed; NULL for any other. */
+SNECK_API const sneck_reply *sneck_op_reply(const sneck_op *op);
+
+/* Called while sneck_op_wait() waits, after each signal and at least every
+ * 100 ms, in the thread that waits. Not 0 cancels the op. */
+typedef int sneck_interrupt(void *data);
+
+/* Blocks until the op ends and returns its status. `interrupt` may be NULL:
+ * signals do not end the wait then. All blocking calls are start, wait, free. */
+SNECK_API int sneck_op_wait(sneck_op *op, sneck_interrupt *interrupt,
+                            void *data);
+
+/* Ends a pending op with INTERRUPTED (UNKNOWN where a request whose outcome
+ * matters is under way). A cancelled acquire leaves no token: a cleanup goes out
+ * behind its request, as long as the link lives and is stepped. */
+SNECK_API void sneck_op_cancel(sneck_op *op);
+
+/* Cancels if pending, and frees. Does not touch the lock. */
+SNECK_API void sneck_op_free(sneck_op *op);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SNECK_H */

@@ -1,0 +1,79 @@
+/* blocking.c - the calls that wait: start, wait, copy the message, free. */
+#include "client.h"
+#include "lock.h"
+#include "op.h"
+
+#include <string.h>
+
+static void copy_error(char out[SNECK_ERROR_SIZE], const char *text)
+{
+    memcpy(out, text, strlen(text) + 1);
+}
+
+/* Waits for a lock's op, and frees it; a failure's message goes to the lock. */
+static int finish(sneck_lock *lock, sneck_op *op)
+{
+    int status = sneck_op_wait(op, NULL, NULL);
+    if (status != SNECK_OK)
+        copy_error(lock->error, op->error);
+    sneck_op_free(op);
+    return status;
+}
+
+static int no_memory(char error[SNECK_ERROR_SIZE])
+{
+    copy_error(error, "out of memory");
+    return SNECK_NO_MEMORY;
+}
+
+int sneck_lock_acquire(sneck_lock *lock, int64_t wait_ms)
+{
+    sneck_op *op;
+    if (sneck_lock_acquire_start(&op, lock, NULL, wait_ms) != SNECK_OK)
+        return no_memory(lock->error);
+    return finish(lock, op);
+}
+
+int sneck_lock_release(sneck_lock *lock)
+{
+    sneck_op *op;
+    if (sneck_lock_release_start(&op, lock, NULL) != SNECK_OK)
+        return no_memory(lock->error);
+    return finish(lock, op);
+}
+
+int sneck_lock_extend(sneck_lock *lock, int64_t ttl_ms)
+{
+    sneck_op *op;
+    if (sneck_lock_extend_start(&op, lock, NULL, ttl_ms) != SNECK_OK)
+        return no_memory(lock->error);
+    return finish(lock, op);
+}
+
+int sneck_lock_holder(sneck_holder *out, sneck_lock *lock)
+{
+    sneck_op *op;
+    if (sneck_lock_holder_start(&op, lock, NULL) != SNECK_OK)
+        return no_memory(lock->error);
+    if (sneck_op_wait(op, NULL, NULL) == SNECK_OK)
+        sneck_op_holder(out, op);
+    return finish(lock, op);
+}
+
+int sneck_execute(sneck_reply **out, sneck_client *client, size_t argc,
+                  const void *const *argv, const size_t *argv_len)
+{
+    sneck_op *op;
+    char error[SNECK_ERROR_SIZE] = "out of memory";
+    int status = sneck_execute_start(&op, client, NULL, argc, argv, argv_len);
+    if (status == SNECK_OK) {
+        status = sneck_op_wait(op, NULL, NULL);
+        copy_error(error, op->error);
+        if (status == SNECK_OK)
+            *out = sneck__execute_take(op);
+        sneck_op_free(op);
+    }
+    if (status != SNECK_OK)
+        sneck__client_report(client, error);
+    return status;
+}

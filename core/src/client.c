@@ -1,0 +1,227 @@
+/* client.c - an address, its options, and a pool of links behind a mutex.
+ *
+ * Invariant: a link in the pool is quiet, so whoever takes it gets replies to
+ * nothing but own commands. The pool grows with the number of calls at the same
+ * time; a link that is in doubt is freed, not put back.
+ */
+#include "client.h"
+
+#include "fork.h"
+#include "link.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IDLE_MAX 64
+
+static const char default_url[] = "redis://localhost:6379";
+
+/* ------------------------------------------------------------------- options */
+
+static bool duration_ok(int64_t ms)
+{
+    return ms > 0 && ms <= SNECK_TTL_MAX_MS;
+}
+
+static int check_options(const sneck_client_options *o, char *error)
+{
+    const char *why = NULL;
+    if (o->size != sizeof *o)
+        why = "start from SNECK_CLIENT_OPTIONS";
+    else if (!duration_ok(o->connect_timeout_ms) || !duration_ok(o->io_timeout_ms))
+        why = "a timeout is more than 0 and at most 365 days";
+    else if (o->key_prefix_len >= SNECK_NAME_MAX || (o->key_prefix_len && !o->key_prefix))
+        why = "the key prefix is too long";
+    else if (o->client_name && (!*o->client_name || strpbrk(o->client_name, " \r\n")))
+        why = "a client name has no spaces and is not empty";
+    if (!why)
+        return SNECK_OK;
+    sneck__message(error, "client options: %s", why);
+    return SNECK_INVALID;
+}
+
+/* Copies text that may be NULL; false: no memory. */
+static bool copy_text(char **out, const char *text)
+{
+    *out = text ? strdup(text) : NULL;
+    return *out || !text;
+}
+
+static bool copy_options(sneck_client *client, const sneck_client_options *o)
+{
+    client->connect_timeout_ms = o->connect_timeout_ms;
+    client->io_timeout_ms = o->io_timeout_ms;
+    client->prefix = malloc(o->key_prefix_len + 1);
+    if (!client->prefix)
+        return false;
+    if (o->key_prefix_len)
+        memcpy(client->prefix, o->key_prefix, o->key_prefix_len);
+    client->prefix_len = o->key_prefix_len;
+    return copy_text(&client->name, o->client_name) && copy_text(&client->label, o->label);
+}
+
+/* ------------------------------------------------------------------ lifetime */
+
+static void destroy(sneck_client *client)
+{
+    pthread_mutex_destroy(&client->mutex);
+    sneck__address_clear(&client->address);
+    free(client->name);
+    free(client->prefix);
+    free(client->label);
+    free(client);
+}
+
+int sneck_client_new(sneck_client **out, const char *url,
+                     const sneck_client_options *options, char *error)
+{
+    static const sneck_client_options defaults = SNECK_CLIENT_OPTIONS;
+    if (!options)
+        options = &defaults;
+    int rc = check_options(options, error);
+    if (rc != SNECK_OK)
+        return rc;
+    if (!url)
+        url = getenv("SNECK_URL");
+    sneck_client *client = calloc(1, sizeof *client);
+    if (!client) {
+        sneck__message(error, "out of memory");
+        return SNECK_NO_MEMORY;
+    }
+    atomic_init(&client->references, 1);
+    pthread_mutex_init(&client->mutex, NULL);
+    client->fork_count = sneck__fork_count();
+    rc = sneck__address_read(&client->address, url && *url ? url : default_url, error);
+    if (rc == SNECK_OK && !copy_options(client, options)) {
+        sneck__message(error, "out of memory");
+        rc = SNECK_NO_MEMORY;
+    }
+    if (rc == SNECK_OK)
+        *out = client;
+    else
+        destroy(client);
+    return rc;
+}
+
+sneck_client *sneck__client_share(sneck_client *client)
+{
+    atomic_fetch_add_explicit(&client->references, 1, memory_order_relaxed);
+    return client;
+}
+
+void sneck__client_drop(sneck_client *client)
+{
+    if (atomic_fetch_sub(&client->references, 1) == 1)
+        destroy(client);
+}
+
+static void free_links(sneck_link *list)
+{
+    while (list) {
+        sneck_link *next = list->next_idle;
+        sneck_link_free(list);
+        list = next;
+    }
+}
+
+/* Takes the pool's links out; the mutex is held. */
+static sneck_link *empty_pool(sneck_client *client)
+{
+    sneck_link *list = client->idle;
+    client->idle = NULL;
+    client->idle_count = 0;
+    return list;
+}
+
+void sneck_client_close(sneck_client *client)
+{
+    if (!client)
+        return;
+    pthread_mutex_lock(&client->mutex);
+    client->closed = true;
+    sneck_link *list = empty_pool(client);
+    pthread_mutex_unlock(&client->mutex);
+    free_links(list);
+}
+
+void sneck_client_free(sneck_client *client)
+{
+    if (!client)
+        return;
+    sneck_client_close(client);
+    sneck__client_drop(client);
+}
+
+const char *sneck_client_error(const sneck_client *client)
+{
+    return client->error;
+}
+
+void sneck__client_report(sneck_client *client, const char error[SNECK_ERROR_SIZE])
+{
+    pthread_mutex_lock(&client->mutex);
+    memcpy(client->error, error, SNECK_ERROR_SIZE);
+    pthread_mutex_unlock(&client->mutex);
+}
+
+/* ----------------------------------------------------------------- the pool */
+
+/* In a child, the pool's links are the parent's, and a thread that does not exist
+ * here may have held the mutex while the process forked. */
+static void check_fork(sneck_client *client)
+{
+    unsigned now = sneck__fork_count();
+    if (client->fork_count == now)
+        return;
+    pthread_mutex_init(&client->mutex, NULL);
+    client->fork_count = now;
+    free_links(empty_pool(client));
+}
+
+bool sneck__client_closed(sneck_client *client)
+{
+    check_fork(client);
+    pthread_mutex_lock(&client->mutex);
+    bool closed = client->closed;
+    pthread_mutex_unlock(&client->mutex);
+    return closed;
+}
+
+sneck_link *sneck__client_borrow(sneck_client *client)
+{
+    check_fork(client);
+    pthread_mutex_lock(&client->mutex);
+    sneck_link *link = client->idle;
+    if (link) {
+        client->idle = link->next_idle;
+        client->idle_count--;
+    }
+    pthread_mutex_unlock(&client->mutex);
+    if (!link && sneck_link_new(&link, client) != SNECK_OK)
+        return NULL;
+    link->next_idle = NULL;
+    return link;
+}
+
+void sneck__client_give_back(sneck_link *link)
+{
+    sneck_client *client = link->client;
+    if (!sneck__link_quiet(link))
+        sneck__link_step(link, false); /* a cleanup may still leave */
+    check_fork(client);
+    bool keep = false;
+    if (sneck__link_quiet(link)) {
+        pthread_mutex_lock(&client->mutex);
+        keep = !client->closed && client->idle_count < IDLE_MAX;
+        if (keep) {
+            link->next_idle = client->idle;
+            client->idle = link;
+            client->idle_count++;
+        }
+        pthread_mutex_unlock(&client->mutex);
+    }
+    if (!keep)
+        sneck_link_free(link);
+}

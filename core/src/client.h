@@ -1,0 +1,41 @@
+#ifndef SNECK_CLIENT_H
+#define SNECK_CLIENT_H
+
+#include "sneck.h"
+#include "url.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct sneck_client {
+    atomic_size_t references;    /* the handle, locks, links */
+    struct address address;      /* never changes */
+    int64_t connect_timeout_ms;
+    int64_t io_timeout_ms;
+    char *name;                  /* for CLIENT SETNAME, or NULL */
+    char *prefix;                /* of lock names */
+    size_t prefix_len;
+    char *label;                 /* of tokens, or NULL */
+
+    pthread_mutex_t mutex;       /* for what follows; never held across I/O */
+    bool closed;
+    unsigned fork_count;         /* whose sockets the pool has */
+    sneck_link *idle;            /* a stack; the last used is the next */
+    size_t idle_count;
+    char error[SNECK_ERROR_SIZE];
+};
+
+sneck_client *sneck__client_share(sneck_client *client);
+void sneck__client_drop(sneck_client *client);
+bool sneck__client_closed(sneck_client *client);
+
+/* Keeps the message of a blocking call, for sneck_client_error(). */
+void sneck__client_report(sneck_client *client, const char error[SNECK_ERROR_SIZE]);
+
+/* Takes a link out of the pool, or makes one; NULL: no memory. */
+sneck_link *sneck__client_borrow(sneck_client *client);
+
+/* Puts a link back, or frees it when it is in doubt. */
+void sneck__client_give_back(sneck_link *link);
+
+#endif

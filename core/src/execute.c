@@ -1,0 +1,138 @@
+/* execute.c - the op that sends any one command, and keeps its reply.
+ *
+ * A pooled connection is shared: a command that would change what the connection
+ * is (its user, database, protocol, subscriptions, an open transaction), or that
+ * would be answered out of turn, is refused before it is sent.
+ */
+#include "client.h"
+#include "op.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define ARGS_MAX 1048576
+
+struct execute {
+    sneck_op op;
+    sneck_client *client;   /* a reference */
+    redisReply *reply;      /* owned */
+    char what[QUOTED_SIZE + 16];
+};
+
+static bool execute_reply(sneck_op *op, redisReply *reply)
+{
+    struct execute *e = (struct execute *)op;
+    if (reply->type == REDIS_REPLY_ERROR) {
+        sneck__op_end_reply(op, reply, e->what);
+        return false;
+    }
+    e->reply = reply;
+    sneck__op_end(op, SNECK_OK, "%s", "");
+    return true;
+}
+
+static void execute_lost(sneck_op *op, bool sent)
+{
+    sneck__op_end_lost(op, sent, ((struct execute *)op)->what);
+}
+
+static void execute_cancel(sneck_op *op)
+{
+    if (op->in_flight > 0 && !sneck__link_unsent(op->link, op))
+        sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while it was under way, so the server may"
+                      " or may not have done it", ((struct execute *)op)->what);
+}
+
+static void execute_clear(sneck_op *op)
+{
+    struct execute *e = (struct execute *)op;
+    if (e->reply)
+        freeReplyObject(e->reply);
+    sneck__client_drop(e->client);
+}
+
+static const struct op_class execute_class = {
+    execute_reply, execute_lost, NULL, execute_cancel, execute_clear,
+};
+
+static bool is_word(const void *bytes, size_t len, const char *word)
+{
+    return len == strlen(word) && strncasecmp(bytes, word, len) == 0;
+}
+
+static bool refused(const void *name, size_t len)
+{
+    static const char *const words[] = {
+        "AUTH", "HELLO", "SELECT", "RESET", "QUIT", "MULTI", "EXEC", "DISCARD", "WATCH",
+        "UNWATCH", "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE", "SSUBSCRIBE",
+        "SUNSUBSCRIBE", "MONITOR", "SYNC", "PSYNC", "REPLCONF", "ASKING", "READONLY",
+        "READWRITE",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is_word(name, len, words[i]))
+            return true;
+    return false;
+}
+
+static const char *check_command(size_t argc, const void *const *argv, const size_t *len)
+{
+    if (argc == 0)
+        return "there is no command";
+    if (argc > ARGS_MAX)
+        return "it has more than 1048576 arguments";
+    size_t total = 0;
+    for (size_t i = 0; i < argc; i++) {
+        if (!argv[i])
+            return "an argument is NULL";
+        total += len[i] < (size_t)REPLY_BYTES_MAX ? len[i] : (size_t)REPLY_BYTES_MAX;
+        if (total >= (size_t)REPLY_BYTES_MAX)
+            return "its arguments have more than 512 MiB";
+    }
+    if (refused(argv[0], len[0]) ||
+        (argc > 1 && is_word(argv[0], len[0], "CLIENT") && is_word(argv[1], len[1], "REPLY")))
+        return "it would change the state of a connection that is shared; use one of your own";
+    return NULL;
+}
+
+static void begin_execute(struct execute *e, size_t argc, const void *const *argv,
+                          const size_t *len)
+{
+    const char *why = check_command(argc, argv, len);
+    char quoted[QUOTED_SIZE];
+    bool named = argc > 0 && argv[0];
+    snprintf(e->what, sizeof e->what, "command %s",
+             sneck__quote(quoted, named ? argv[0] : "", named ? len[0] : 0));
+    if (why)
+        sneck__op_end(&e->op, SNECK_INVALID, "%s: %s", e->what, why);
+    else
+        sneck__op_send(&e->op, (struct command){argc, (const char *const *)argv, len});
+}
+
+int sneck_execute_start(sneck_op **out, sneck_client *client, sneck_link *link, size_t argc,
+                        const void *const *argv, const size_t *argv_len)
+{
+    struct execute *e = sneck__op_new(sizeof *e, &execute_class, client, link);
+    if (!e)
+        return SNECK_NO_MEMORY;
+    e->client = sneck__client_share(client);
+    if (e->op.status == SNECK_PENDING)
+        begin_execute(e, argc, argv, argv_len);
+    *out = &e->op;
+    return SNECK_OK;
+}
+
+const sneck_reply *sneck_op_reply(const sneck_op *op)
+{
+    if (op->class != &execute_class)
+        return NULL;
+    return (const sneck_reply *)((const struct execute *)op)->reply;
+}
+
+sneck_reply *sneck__execute_take(sneck_op *op)
+{
+    struct execute *e = (struct execute *)op;
+    sneck_reply *reply = (sneck_reply *)e->reply;
+    e->reply = NULL;
+    return reply;
+}

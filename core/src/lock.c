@@ -1,0 +1,339 @@
+/* lock.c - the lock object: a name, a ttl, and what is known of the token.
+ *
+ * No I/O here; acquire.c, release.c, extend.c and holder.c talk to the server and
+ * report back. Invariant: until `deadline_ms` no other client can hold the lock,
+ * as far as every answer so far tells. Reports name the token that they are
+ * about, so that a late one never changes what a newer acquire found.
+ *
+ *            acquired                       release sent
+ *   nothing ---------> held until deadline -------------> held, not surely ours
+ *      ^  \               |                                  |   reply lost:
+ *      |   \ reply lost:  | deadline passed, or not ours     |   DOUBT_RELEASE
+ *      |    DOUBT_ACQUIRE |                                  |
+ *      +---------+--------+---------- definite answer -------+
+ */
+#include "lock.h"
+
+#include "clock.h"
+#include "fork.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DRIFT_MS 2 /* as in Redlock: ttl/100 + 2 ms for drift and rounding */
+
+/* -------------------------------------------------------------- construction */
+
+static int refuse_lock(char *error, const char *what, const char *why)
+{
+    sneck__message(error, "%s: %s", what, why);
+    return SNECK_INVALID;
+}
+
+static int check_arguments(const sneck_client *client, const void *name, size_t name_len,
+                           const sneck_lock_options *o, const char *what, char *error)
+{
+    if (!name || name_len == 0)
+        return refuse_lock(error, "lock", "the name is empty");
+    if (name_len > SNECK_NAME_MAX - client->prefix_len)
+        return refuse_lock(error, what, "the name, its prefix included, is longer than 1 MiB");
+    if (o->size != sizeof *o)
+        return refuse_lock(error, what, "start the options from SNECK_LOCK_OPTIONS");
+    if (o->ttl_ms < SNECK_TTL_MIN_MS || o->ttl_ms > SNECK_TTL_MAX_MS)
+        return refuse_lock(error, what, "a ttl is from 3 ms to 365 days");
+    return SNECK_OK;
+}
+
+static void destroy_lock(sneck_lock *lock)
+{
+    pthread_mutex_destroy(&lock->mutex);
+    sneck__client_drop(lock->client);
+    free(lock->name);
+    free(lock->label);
+    free(lock->token);
+    free(lock);
+}
+
+static bool fill(sneck_lock *lock, const void *name, size_t name_len,
+                 const sneck_lock_options *o)
+{
+    const sneck_client *client = lock->client;
+    const char *label = o->label ? o->label : client->label;
+    lock->ttl_ms = o->ttl_ms;
+    lock->name_len = client->prefix_len + name_len;
+    lock->name = malloc(lock->name_len);
+    lock->token = malloc(OWN_TOKEN_MAX);
+    lock->label = label ? strdup(label) : NULL;
+    if (!lock->name || !lock->token || (label && !lock->label))
+        return false;
+    memcpy(lock->name, client->prefix, client->prefix_len);
+    memcpy(lock->name + client->prefix_len, name, name_len);
+    lock->fork_count = sneck__fork_count();
+    lock->head_len = sneck__token_head(lock->head, lock->label);
+    return true;
+}
+
+int sneck_lock_new(sneck_lock **out, sneck_client *client, const void *name,
+                   size_t name_len, const sneck_lock_options *options, char *error)
+{
+    static const sneck_lock_options defaults = SNECK_LOCK_OPTIONS;
+    char quoted[QUOTED_SIZE], what[sizeof((sneck_lock *)0)->what];
+    if (!options)
+        options = &defaults;
+    snprintf(what, sizeof what, "lock %s", sneck__quote(quoted, name, name ? name_len : 0));
+    int rc = check_arguments(client, name, name_len, options, what, error);
+    if (rc != SNECK_OK)
+        return rc;
+    sneck_lock *lock = calloc(1, sizeof *lock);
+    if (!lock) {
+        sneck__message(error, "out of memory");
+        return SNECK_NO_MEMORY;
+    }
+    atomic_init(&lock->references, 1);
+    pthread_mutex_init(&lock->mutex, NULL);
+    lock->client = sneck__client_share(client);
+    memcpy(lock->what, what, sizeof what);
+    if (!fill(lock, name, name_len, options)) {
+        sneck__message(error, "out of memory");
+        destroy_lock(lock);
+        return SNECK_NO_MEMORY;
+    }
+    *out = lock;
+    return SNECK_OK;
+}
+
+int sneck_lock_adopt(sneck_lock **out, sneck_client *client, const void *name,
+                     size_t name_len, const void *token, size_t token_len,
+                     const sneck_lock_options *options, char *error)
+{
+    if (!token || token_len == 0 || token_len > SNECK_TOKEN_MAX)
+        return refuse_lock(error, "lock", "an adopted token has from 1 to 65536 bytes");
+    sneck_lock *lock;
+    int rc = sneck_lock_new(&lock, client, name, name_len, options, error);
+    if (rc != SNECK_OK)
+        return rc;
+    if (token_len > OWN_TOKEN_MAX) {
+        char *grown = realloc(lock->token, token_len);
+        if (!grown) {
+            sneck__message(error, "out of memory");
+            destroy_lock(lock);
+            return SNECK_NO_MEMORY;
+        }
+        lock->token = grown;
+    }
+    memcpy(lock->token, token, token_len);
+    lock->token_len = token_len;
+    *out = lock;
+    return SNECK_OK;
+}
+
+sneck_lock *sneck__lock_share(sneck_lock *lock)
+{
+    atomic_fetch_add_explicit(&lock->references, 1, memory_order_relaxed);
+    return lock;
+}
+
+void sneck__lock_drop(sneck_lock *lock)
+{
+    if (atomic_fetch_sub(&lock->references, 1) == 1)
+        destroy_lock(lock);
+}
+
+void sneck_lock_free(sneck_lock *lock)
+{
+    if (lock)
+        sneck__lock_drop(lock);
+}
+
+/* ----------------------------------------------------------------- the token */
+
+static void forget(sneck_lock *lock)
+{
+    lock->token_len = 0;
+    lock->deadline_ms = 0;
+    lock->doubt = DOUBT_NONE;
+}
+
+/* Takes the mutex. In a child after fork() the token is the parent's, and so may
+ * be the mutex. */
+static void enter(sneck_lock *lock)
+{
+    unsigned now = sneck__fork_count();
+    if (lock->fork_count != now) {
+        pthread_mutex_init(&lock->mutex, NULL);
+        lock->fork_count = now;
+        lock->head_len = sneck__token_head(lock->head, lock->label);
+        forget(lock);
+    }
+    pthread_mutex_lock(&lock->mutex);
+}
+
+static void leave(sneck_lock *lock)
+{
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+static bool owns(const sneck_lock *lock, const char *token, size_t len)
+{
+    return lock->token_len == len && memcmp(lock->token, token, len) == 0;
+}
+
+static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
+                enum lock_doubt doubt)
+{
+    memcpy(lock->token, token, len);
+    lock->token_len = len;
+    lock->deadline_ms = deadline_ms;
+    lock->doubt = doubt;
+}
+
+int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms)
+{
+    return sent_ms + ttl_ms - (ttl_ms / 100 + DRIFT_MS);
+}
+
+size_t sneck__lock_make_token(sneck_lock *lock, char out[OWN_TOKEN_MAX])
+{
+    enter(lock);
+    size_t head_len = lock->head_len;
+    memcpy(out, lock->head, head_len);
+    leave(lock);
+    return sneck__token_tail(out + head_len) ? head_len + 2 * TOKEN_RANDOM : 0;
+}
+
+int sneck__lock_copy_token(sneck_lock *lock, char **out, size_t *len)
+{
+    int rc = SNECK_OK;
+    *out = NULL;
+    enter(lock);
+    *len = lock->token_len;
+    if (*len > 0 && !(*out = malloc(*len)))
+        rc = SNECK_NO_MEMORY;
+    else if (*len > 0)
+        memcpy(*out, lock->token, *len);
+    leave(lock);
+    return rc;
+}
+
+/* ------------------------------------------------------------ what ops report */
+
+void sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms)
+{
+    enter(lock);
+    own(lock, token, len, deadline_ms, DOUBT_NONE);
+    leave(lock);
+}
+
+void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len)
+{
+    enter(lock);
+    if (lock->token_len == 0 || sneck__now_ms() >= lock->deadline_ms)
+        own(lock, token, len, 0, DOUBT_ACQUIRE);
+    leave(lock);
+}
+
+int64_t sneck__lock_begin_release(sneck_lock *lock, const char *token, size_t len)
+{
+    int64_t deadline_ms = 0;
+    enter(lock);
+    if (owns(lock, token, len)) {
+        deadline_ms = lock->deadline_ms;
+        lock->deadline_ms = 0;
+    }
+    leave(lock);
+    return deadline_ms;
+}
+
+void sneck__lock_undo_release(sneck_lock *lock, const char *token, size_t len,
+                              int64_t deadline_ms)
+{
+    enter(lock);
+    if (owns(lock, token, len))
+        lock->deadline_ms = deadline_ms;
+    leave(lock);
+}
+
+void sneck__lock_doubt_release(sneck_lock *lock, const char *token, size_t len,
+                               bool in_time)
+{
+    enter(lock);
+    if (owns(lock, token, len) && lock->doubt == DOUBT_NONE) {
+        lock->doubt = DOUBT_RELEASE;
+        lock->released_in_time = in_time;
+    }
+    leave(lock);
+}
+
+bool sneck__lock_forget(sneck_lock *lock, const char *token, size_t len)
+{
+    enter(lock);
+    bool expected = false;
+    if (owns(lock, token, len)) {
+        expected = lock->doubt == DOUBT_ACQUIRE ||
+                   (lock->doubt == DOUBT_RELEASE && lock->released_in_time);
+        forget(lock);
+    }
+    leave(lock);
+    return expected;
+}
+
+void sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
+                              int64_t deadline_ms)
+{
+    enter(lock);
+    if (owns(lock, token, len) && deadline_ms < lock->deadline_ms)
+        lock->deadline_ms = deadline_ms;
+    leave(lock);
+}
+
+void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
+                            int64_t deadline_ms)
+{
+    enter(lock);
+    if (owns(lock, token, len)) {
+        lock->deadline_ms = deadline_ms;
+        lock->doubt = DOUBT_NONE;
+    }
+    leave(lock);
+}
+
+/* ------------------------------------------------------------------- reading */
+
+/* Reading may come first in a child, and must not take the parent's mutex. */
+static sneck_lock *readable(const sneck_lock *lock)
+{
+    return (sneck_lock *)(uintptr_t)lock;
+}
+
+int64_t sneck_lock_remaining_ms(const sneck_lock *lock)
+{
+    sneck_lock *self = readable(lock);
+    enter(self);
+    int64_t deadline_ms = self->token_len > 0 ? self->deadline_ms : 0;
+    leave(self);
+    int64_t now = sneck__now_ms();
+    return deadline_ms > now ? deadline_ms - now : 0;
+}
+
+size_t sneck_lock_token(const sneck_lock *lock, void *buffer, size_t size)
+{
+    sneck_lock *self = readable(lock);
+    enter(self);
+    size_t len = self->token_len;
+    if (len > 0 && size > 0)
+        memcpy(buffer, self->token, len < size ? len : size);
+    leave(self);
+    return len;
+}
+
+int64_t sneck_lock_ttl_ms(const sneck_lock *lock)
+{
+    return lock->ttl_ms;
+}
+
+const char *sneck_lock_error(const sneck_lock *lock)
+{
+    return lock->error;
+}

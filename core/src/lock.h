@@ -1,0 +1,74 @@
+#ifndef SNECK_LOCK_H
+#define SNECK_LOCK_H
+
+#include "client.h"
+#include "text.h"
+#include "token.h"
+
+/* What is known of the token. A lost reply leaves a doubt, which the next
+ * definite answer ends. */
+enum lock_doubt { DOUBT_NONE, DOUBT_ACQUIRE, DOUBT_RELEASE };
+
+struct sneck_lock {
+    atomic_size_t references;   /* the handle and ops */
+    sneck_client *client;       /* a reference */
+    char *name;                 /* the key: prefix and name; never changes */
+    size_t name_len;
+    int64_t ttl_ms;
+    char *label;                /* or NULL */
+    char what[QUOTED_SIZE + 8]; /* `lock "name"`, for messages */
+
+    pthread_mutex_t mutex;      /* for what follows; never held across I/O */
+    unsigned fork_count;        /* whose token and head they are */
+    char head[TOKEN_HEAD_SIZE]; /* of this process's tokens */
+    size_t head_len;
+    char *token;                /* owned; room for OWN_TOKEN_MAX at least */
+    size_t token_len;           /* 0: owns none */
+    enum lock_doubt doubt;
+    bool released_in_time;      /* DOUBT_RELEASE: the first one was sent while valid */
+    int64_t deadline_ms;        /* validity; 0: not known */
+    char error[SNECK_ERROR_SIZE];
+};
+
+sneck_lock *sneck__lock_share(sneck_lock *lock);
+void sneck__lock_drop(sneck_lock *lock);
+
+/* The end of the validity of a lease of `ttl_ms` that began after `sent_ms`. */
+int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms);
+
+/* Makes a token of this process; its length, or 0 without randomness. */
+size_t sneck__lock_make_token(sneck_lock *lock, char out[OWN_TOKEN_MAX]);
+
+/* Copies the token for an op, malloc'd; *out NULL and OK when there is none. */
+int sneck__lock_copy_token(sneck_lock *lock, char **out, size_t *len);
+
+/* The token is ours until deadline_ms. */
+void sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms);
+
+/* The acquire's reply was lost; keeps the token unless another is still valid. */
+void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len);
+
+/* A release of this token goes out now: nothing is surely ours any more. Returns
+ * the validity deadline that this takes back. */
+int64_t sneck__lock_begin_release(sneck_lock *lock, const char *token, size_t len);
+
+/* The server did not do it: the deadline stands again. */
+void sneck__lock_undo_release(sneck_lock *lock, const char *token, size_t len,
+                              int64_t deadline_ms);
+
+/* Its reply was lost. `in_time`: it was sent before the deadline. */
+void sneck__lock_doubt_release(sneck_lock *lock, const char *token, size_t len,
+                               bool in_time);
+
+/* The server does not have the token any more. True: this is what an earlier
+ * call, whose reply was lost, can have done; false: the lock was lost. */
+bool sneck__lock_forget(sneck_lock *lock, const char *token, size_t len);
+
+/* An extend of this token goes out now, and may shorten the lease; or it was
+ * confirmed, and the lease is what it says. */
+void sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
+                              int64_t deadline_ms);
+void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
+                            int64_t deadline_ms);
+
+#endif

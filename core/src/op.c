@@ -1,0 +1,299 @@
+/* op.c - what all calls under way have in common, and the one place that waits.
+ *
+ * Invariant: an op ends once. After that it has no request that the link would
+ * still bring to it, and no timer.
+ *
+ *   start --> PENDING --reply, lost, timer, cancel--> ended (status, message)
+ */
+#include "op.h"
+
+#include "client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE_MS 50    /* how often a wait looks for an interrupt */
+#define SETTLE_MS 100  /* how long a cleanup may delay an interrupted call */
+
+/* ------------------------------------------------------------------ lifetime */
+
+void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *client,
+                    sneck_link *link)
+{
+    sneck_op *op = calloc(1, size);
+    if (!op)
+        return NULL;
+    op->class = class;
+    op->status = SNECK_PENDING;
+    op->timer_ms = NEVER_MS;
+    op->pooled = !link;
+    op->link = link ? link : sneck__client_borrow(client);
+    if (!op->link) {
+        free(op);
+        return NULL;
+    }
+    op->next = op->link->ops;
+    if (op->next)
+        op->next->prev = op;
+    op->link->ops = op;
+    if (sneck__client_closed(client))
+        sneck__op_end(op, SNECK_INVALID, "client of %s: it is closed",
+                      client->address.text);
+    return op;
+}
+
+static void leave_link(sneck_op *op)
+{
+    if (op->in_flight > 0)
+        sneck__link_abandon(op->link, op);
+    op->in_flight = 0;
+    if (op->prev)
+        op->prev->next = op->next;
+    else
+        op->link->ops = op->next;
+    if (op->next)
+        op->next->prev = op->prev;
+    op->link = NULL;
+}
+
+/* The link is being freed: nothing more can be sent. */
+void sneck__op_detach(sneck_op *op)
+{
+    if (op->status == SNECK_PENDING)
+        sneck__op_end(op, SNECK_INTERRUPTED, "its link was freed while it was under way");
+    leave_link(op);
+}
+
+void sneck_op_free(sneck_op *op)
+{
+    if (!op)
+        return;
+    sneck_op_cancel(op);
+    sneck_link *link = op->link;
+    if (link)
+        leave_link(op);
+    if (link && op->pooled)
+        sneck__client_give_back(link);
+    if (op->class->clear)
+        op->class->clear(op);
+    free(op);
+}
+
+/* -------------------------------------------------------------------- ending */
+
+void sneck__op_end(sneck_op *op, int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(op->error, sizeof op->error, format, args);
+    va_end(args);
+    op->status = status;
+    op->timer_ms = NEVER_MS;
+    if (op->in_flight > 0)
+        sneck__link_abandon(op->link, op);
+    op->in_flight = 0;
+}
+
+void sneck__op_end_lost(sneck_op *op, bool sent, const char *what)
+{
+    const sneck_link *link = op->link;
+    int status = link->fail_status;
+    if (status == SNECK_CONNECTION && sent)
+        sneck__op_end(op, SNECK_UNKNOWN,
+                      "%s: %s; the reply was lost, so the server may or may not have done it",
+                      what, link->fail_text);
+    else if (status == SNECK_CONNECTION)
+        sneck__op_end(op, status, "%s: %s; nothing was done: is the server running there?",
+                      what, link->fail_text);
+    else if (status == SNECK_PROTOCOL)
+        sneck__op_end(op, status, "%s: %s; is this a Redis or Valkey server?",
+                      what, link->fail_text);
+    else
+        sneck__op_end(op, status, "%s: %s", what, link->fail_text);
+    memcpy(op->server_code, link->fail_code, sizeof op->server_code);
+}
+
+void sneck__code_word(char out[24], const char *text, size_t len)
+{
+    size_t n = 0;
+    while (n < len && n < 23 && text[n] > ' ' && text[n] < 0x7f)
+        n++;
+    memcpy(out, text, n);
+    out[n] = '\0';
+}
+
+static const char *advice(const char *code)
+{
+    static const struct { const char *code, *text; } known[] = {
+        {"NOPERM", "; grant the user what docs/acl.md lists"},
+        {"NOAUTH", "; put user and password into the url"},
+        {"WRONGTYPE", "; the key is in use for something that is not a lock"},
+        {"READONLY", "; connect to the primary, not to a replica"},
+        {"OOM", "; the server is out of memory and refuses writes"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(code, known[i].code) == 0)
+            return known[i].text;
+    return "";
+}
+
+void sneck__op_end_reply(sneck_op *op, const redisReply *reply, const char *what)
+{
+    const char *place = op->link->client->address.text;
+    if (reply->type != REDIS_REPLY_ERROR) {
+        sneck__op_end(op, SNECK_PROTOCOL, "%s: %s: a reply of an unexpected type; is this a"
+                      " Redis or Valkey server?", what, place);
+        return;
+    }
+    sneck__code_word(op->server_code, reply->str, (size_t)reply->len);
+    sneck__op_end(op, SNECK_SERVER, "%s: %s: %.200s%s", what, place, reply->str,
+                  advice(op->server_code));
+}
+
+/* -------------------------------------------------------------------- sending */
+
+void sneck__op_send(sneck_op *op, struct command command)
+{
+    if (sneck__link_send(op->link, op, command))
+        op->in_flight++;
+    else
+        sneck__op_end(op, SNECK_NO_MEMORY, "out of memory");
+}
+
+static void send_script(sneck_op *op)
+{
+    sneck__op_send(op, (struct command){op->argc, op->argv, op->argv_len});
+}
+
+static void set_arg(sneck_op *op, size_t i, const char *bytes, size_t len)
+{
+    op->argv[i] = bytes;
+    op->argv_len[i] = len;
+}
+
+void sneck__op_script(sneck_op *op, const struct script *script, const char *key,
+                      size_t key_len, size_t argc, const char *const *argv,
+                      const size_t *len)
+{
+    op->script = script;
+    op->argc = 4 + argc;
+    set_arg(op, 0, "EVALSHA", 7);
+    set_arg(op, 1, script->sha1, 40);
+    set_arg(op, 2, "1", 1);
+    set_arg(op, 3, key, key_len);
+    for (size_t i = 0; i < argc; i++)
+        set_arg(op, 4 + i, argv[i], len[i]);
+    send_script(op);
+}
+
+/* The server does not have the script (it is new there, restarted, or its scripts
+ * were flushed): EVAL runs it and makes it known. */
+static bool run_by_text(sneck_op *op, const redisReply *reply)
+{
+    const struct script *script = op->script;
+    op->script = NULL;
+    if (!script || reply->type != REDIS_REPLY_ERROR ||
+        strncmp(reply->str, "NOSCRIPT", 8) != 0)
+        return false;
+    set_arg(op, 0, "EVAL", 4);
+    set_arg(op, 1, script->text, strlen(script->text));
+    send_script(op);
+    return true;
+}
+
+/* ------------------------------------------------------- what the link calls */
+
+void sneck__op_reply(sneck_op *op, redisReply *reply)
+{
+    op->in_flight--;
+    if (run_by_text(op, reply) || !op->class->reply(op, reply))
+        freeReplyObject(reply);
+}
+
+void sneck__op_lost(sneck_op *op, bool sent)
+{
+    op->in_flight--;
+    op->class->lost(op, sent);
+}
+
+void sneck__op_timer(sneck_op *op)
+{
+    op->timer_ms = NEVER_MS;
+    op->class->timer(op);
+}
+
+/* ------------------------------------------------------------------- waiting */
+
+/* Steps the link until the op has ended and, after that, until the cleanups that
+ * it left behind are answered or `settle_ms` has passed. */
+static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
+{
+    sneck_link *link = op->link;
+    int64_t settled_ms = NEVER_MS;
+    bool readable = false;
+    for (;;) {
+        sneck__link_step(link, readable);
+        if (op->status != SNECK_PENDING) {
+            if (!op->pooled || sneck__link_quiet(link))
+                return;
+            int64_t now = sneck__now_ms();
+            if (settled_ms == NEVER_MS)
+                settled_ms = now + SETTLE_MS;
+            if (now >= settled_ms)
+                return;
+        }
+        struct pollfd fds[SNECK_LINK_FDS];
+        nfds_t n = (nfds_t)sneck_link_fds(link, fds);
+        int64_t timeout = sneck_link_timeout_ms(link);
+        bool watch = interrupt && op->status == SNECK_PENDING;
+        if ((watch || settled_ms != NEVER_MS) && (timeout < 0 || timeout > SLICE_MS))
+            timeout = SLICE_MS;
+        int ready = poll(fds, n, (int)timeout);
+        readable = ready > 0;
+        if (watch && ready <= 0 && interrupt(data))
+            sneck_op_cancel(op);
+    }
+}
+
+int sneck_op_wait(sneck_op *op, sneck_interrupt *interrupt, void *data)
+{
+    if (op->status == SNECK_PENDING)
+        drive(op, interrupt, data);
+    return op->status;
+}
+
+/* ----------------------------------------------------------------- the public */
+
+void sneck_op_cancel(sneck_op *op)
+{
+    if (op->status != SNECK_PENDING)
+        return;
+    if (op->class->cancel)
+        op->class->cancel(op);
+    if (op->status == SNECK_PENDING)
+        sneck__op_end(op, SNECK_INTERRUPTED, "cancelled before it was done");
+}
+
+int sneck_op_status(const sneck_op *op)
+{
+    return op->status;
+}
+
+const char *sneck_op_error(const sneck_op *op)
+{
+    return op->error;
+}
+
+const char *sneck_op_server_code(const sneck_op *op)
+{
+    return op->server_code;
+}
+
+sneck_link *sneck_op_link(const sneck_op *op)
+{
+    return op->link;
+}

@@ -1,0 +1,84 @@
+#ifndef SNECK_OP_H
+#define SNECK_OP_H
+
+#include "clock.h"
+#include "link.h"
+#include "script.h"
+#include "sneck.h"
+#include "text.h"
+
+#define SCRIPT_ARGS_MAX 2
+
+/* What a capability is, to the link and to op.c. Every function gets the op; only
+ * `reply` and `lost` must be there. None of them blocks. */
+struct op_class {
+    /* A reply to its oldest request. True: the op keeps it; else it is freed. */
+    bool (*reply)(sneck_op *op, redisReply *reply);
+    /* Its request will not be answered. `sent`: the server may have got it. What
+     * happened stands in op->link. */
+    void (*lost)(sneck_op *op, bool sent);
+    /* Its timer ran out; the timer is off already. */
+    void (*timer)(sneck_op *op);
+    /* Gives up while pending, and sends what cleans up; ends with INTERRUPTED
+     * unless it ended the op itself. */
+    void (*cancel)(sneck_op *op);
+    /* Gives back what the op owns. */
+    void (*clear)(sneck_op *op);
+};
+
+struct sneck_op {
+    const struct op_class *class;
+    sneck_link *link;           /* borrowed from the pool, or the caller's */
+    bool pooled;                /* give the link back when freed */
+    sneck_op *prev, *next;      /* on the link */
+    int status;
+    int64_t timer_ms;           /* NEVER_MS: off */
+    size_t in_flight;           /* its requests that the link still holds */
+
+    /* The script under way, kept for EVAL should the server not know it. */
+    const struct script *script;
+    const char *argv[4 + SCRIPT_ARGS_MAX];
+    size_t argv_len[4 + SCRIPT_ARGS_MAX];
+    size_t argc;
+
+    char server_code[24];
+    char error[SNECK_ERROR_SIZE];
+};
+
+/* Allocates an op of `size` bytes, its first member a sneck_op, on a link; NULL
+ * link: one of the client's pool. NULL: no memory. When the client is closed the
+ * op has ended already. */
+void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *client,
+                    sneck_link *link);
+
+/* Ends the op with a status and one line. */
+__attribute__((format(printf, 3, 4)))
+void sneck__op_end(sneck_op *op, int status, const char *format, ...);
+
+/* Sends one command for the op; ends it with NO_MEMORY where that fails. */
+void sneck__op_send(sneck_op *op, struct command command);
+
+/* Runs a script on one key. All bytes must stay until its reply is there. */
+void sneck__op_script(sneck_op *op, const struct script *script, const char *key,
+                      size_t key_len, size_t argc, const char *const *argv,
+                      const size_t *len);
+
+/* Ends the op as its link failed: `what` names the subject, as in "lock "x"". */
+void sneck__op_end_lost(sneck_op *op, bool sent, const char *what);
+
+/* Ends the op for an error reply, or for one of a type that was not expected. */
+void sneck__op_end_reply(sneck_op *op, const redisReply *reply, const char *what);
+
+/* Copies the code word that an error reply starts with. */
+void sneck__code_word(char out[24], const char *text, size_t len);
+
+/* Moves the reply out of an execute op that ended OK; the caller frees it. */
+sneck_reply *sneck__execute_take(sneck_op *op);
+
+/* What the link calls. */
+void sneck__op_reply(sneck_op *op, redisReply *reply);
+void sneck__op_lost(sneck_op *op, bool sent);
+void sneck__op_timer(sneck_op *op);
+void sneck__op_detach(sneck_op *op);
+
+#endif

@@ -1,0 +1,28 @@
+/* sneck_all.c - the whole core as one translation unit.
+ *
+ * Every build compiles this file: CMake, the Python extension and the Lua rock,
+ * so there is one list of sources and nothing internal needs a visible symbol.
+ */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* getentropy, CLOCK_BOOTTIME, MSG_NOSIGNAL under -std=c11 */
+#endif
+
+#include "acquire.c"
+#include "blocking.c"
+#include "buffer.c"
+#include "client.c"
+#include "clock.c"
+#include "execute.c"
+#include "extend.c"
+#include "fork.c"
+#include "holder.c"
+#include "link.c"
+#include "lock.c"
+#include "op.c"
+#include "release.c"
+#include "reply.c"
+#include "reply_guard.c"
+#include "status.c"
+#include "text.c"
+#include "token.c"
+#include "url.c"

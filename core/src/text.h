@@ -1,0 +1,17 @@
+#ifndef SNECK_TEXT_H
+#define SNECK_TEXT_H
+
+#include <stddef.h>
+
+/* Room for a quoted name in a message. */
+#define QUOTED_SIZE 96
+
+/* Writes bytes as printable text in double quotes, cut with "..." where they do
+ * not fit into QUOTED_SIZE, and returns `out`. */
+const char *sneck__quote(char out[QUOTED_SIZE], const void *bytes, size_t len);
+
+/* Formats one line into an error buffer, which may be NULL. */
+__attribute__((format(printf, 2, 3)))
+void sneck__message(char *error, const char *format, ...);
+
+#endif

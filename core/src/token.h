@@ -1,0 +1,23 @@
+#ifndef SNECK_TOKEN_H
+#define SNECK_TOKEN_H
+
+#include "sneck.h"
+
+/* sneck:<host>:<pid>:<label>:<32 hexadecimal digits> */
+#define TOKEN_HEAD_SIZE 160
+#define TOKEN_RANDOM 16
+#define OWN_TOKEN_MAX (TOKEN_HEAD_SIZE + 2 * TOKEN_RANDOM)
+
+/* Writes the readable beginning of this process's tokens and returns its
+ * length. A NULL label is empty. */
+size_t sneck__token_head(char out[TOKEN_HEAD_SIZE], const char *label);
+
+/* Appends 128 random bits in hexadecimal digits at `out`; false when the system
+ * has none to give. */
+bool sneck__token_tail(char out[2 * TOKEN_RANDOM]);
+
+/* Fills in what a token tells; ttl_ms -1 means that the key never expires. */
+void sneck__token_read(sneck_holder *out, const void *token, size_t len,
+                       int64_t ttl_ms);
+
+#endif
