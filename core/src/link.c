@@ -154,7 +154,7 @@ static void disown(sneck_link *link)
 static bool greet(sneck_link *link, size_t argc, const char **argv)
 {
     char *wire;
-    int len = redisFormatCommandArgv(&wire, (int)argc, argv, NULL);
+    long long len = redisFormatCommandArgv(&wire, (int)argc, argv, NULL);
     if (len < 0)
         return false;
     bool ok = sneck__buffer_append(&link->hello, wire, (size_t)len);
@@ -190,23 +190,59 @@ static void prepare_socket(sneck_link *link)
         redisEnableKeepAlive(link->context);
 }
 
-static void begin_connecting(sneck_link *link)
+static void fail_connecting(sneck_link *link, const char *why);
+
+/* Connects to the unix socket, or to the next of the host's addresses, which may
+ * take its share of the time left. */
+static void try_next_place(sneck_link *link)
 {
     const struct address *at = &link->client->address;
-    link->connect_limit_ms =
-        sneck__later_ms(sneck__now_ms(), link->client->connect_timeout_ms);
-    link->context = at->path ? redisConnectUnixNonBlock(at->path)
-                             : redisConnectNonBlock(at->host, at->port);
+    struct places *places = &link->places;
+    int64_t left = link->connect_end_ms - sneck__now_ms();
+    link->connect_limit_ms = link->connect_end_ms;
+    if (at->path) {
+        link->context = redisConnectUnixNonBlock(at->path);
+    } else {
+        if (places->count - places->next > 1)
+            link->connect_limit_ms -= left - left / (int64_t)(places->count - places->next);
+        link->context = redisConnectNonBlock(places->text[places->next++], at->port);
+    }
     if (!link->context) {
         fail(link, SNECK_NO_MEMORY, "", "out of memory");
     } else if (link->context->err) {
         char why[sizeof link->context->errstr];
         memcpy(why, link->context->errstr, sizeof why);
-        fail(link, SNECK_CONNECTION, "", why);
+        fail_connecting(link, why);
     } else {
         prepare_socket(link);
         link->state = LINK_CONNECTING;
     }
+}
+
+/* This address does not work: try the next, or give up. */
+static void fail_connecting(sneck_link *link, const char *why)
+{
+    bool more = link->places.next < link->places.count;
+    if (!more) {
+        fail(link, SNECK_CONNECTION, "", why);
+        return;
+    }
+    disconnect(link);
+    try_next_place(link);
+}
+
+static void begin_connecting(sneck_link *link)
+{
+    const sneck_client *client = link->client;
+    const char *why = NULL;
+    link->connect_end_ms = sneck__later_ms(sneck__now_ms(), client->connect_timeout_ms);
+    link->places.count = link->places.next = 0;
+    if (!client->address.path)
+        why = sneck__resolve(&link->places, client->address.host);
+    if (why)
+        fail(link, SNECK_CONNECTION, "", why);
+    else
+        try_next_place(link);
 }
 
 static void become_ready(sneck_link *link)
@@ -228,9 +264,10 @@ static void check_connected(sneck_link *link)
     if (getsockopt(link->context->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
         error = errno;
     if (error) {
-        fail_errno(link, error);
+        fail_connecting(link, strerror(error));
     } else if (getpeername(link->context->fd, (struct sockaddr *)&peer, &peer_len) == 0) {
         link->state = LINK_GREETING;
+        link->connect_limit_ms = link->connect_end_ms;
         if (!compose_greetings(link))
             fail(link, SNECK_NO_MEMORY, "", "out of memory");
         else if (link->greetings == 0)
@@ -330,8 +367,8 @@ bool sneck__link_send(sneck_link *link, sneck_op *op, struct command command)
     if (gone_stale(link))
         disconnect(link);
     char *wire;
-    int len = redisFormatCommandArgv(&wire, (int)command.argc, (const char **)command.argv,
-                                     command.len);
+    long long len = redisFormatCommandArgv(&wire, (int)command.argc,
+                                           (const char **)command.argv, command.len);
     if (len < 0)
         return false;
     struct request request = {
@@ -365,7 +402,7 @@ static void check_limits(sneck_link *link, int64_t now)
 {
     const sneck_client *client = link->client;
     if (link->state == LINK_CONNECTING && now >= link->connect_limit_ms)
-        fail_overdue(link, "not connected", client->connect_timeout_ms);
+        fail_connecting(link, "connecting took too long; see the connect timeout");
     else if (link->state == LINK_GREETING && now >= link->connect_limit_ms)
         fail_overdue(link, "no answer to the first commands", client->connect_timeout_ms);
     else if (link->state == LINK_READY && link->count > 0 &&

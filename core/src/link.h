@@ -3,6 +3,7 @@
 
 #include "buffer.h"
 #include "reply_guard.h"
+#include "resolve.h"
 #include "sneck.h"
 
 #include <hiredis/hiredis.h>
@@ -35,7 +36,9 @@ struct sneck_link {
     size_t first, count, size;
 
     size_t greetings;                /* replies to AUTH, SELECT, ... to come */
-    int64_t connect_limit_ms;        /* when connecting is overdue */
+    struct places places;            /* the host's addresses, while connecting */
+    int64_t connect_limit_ms;        /* when this address, or the greeting, is overdue */
+    int64_t connect_end_ms;          /* when connecting as a whole is */
     int64_t used_ms;                 /* when a reply came last */
     bool was_ready;                  /* this connection has answered once */
 

@@ -22,6 +22,7 @@
 #include "release.c"
 #include "reply.c"
 #include "reply_guard.c"
+#include "resolve.c"
 #include "status.c"
 #include "text.c"
 #include "token.c"
