@@ -83,8 +83,9 @@ int sneck_client_new(sneck_client **out, const char *url,
     int rc = check_options(options, error);
     if (rc != SNECK_OK)
         return rc;
+    const char *configured = getenv("SNECK_URL");
     if (!url)
-        url = getenv("SNECK_URL");
+        url = configured && *configured ? configured : default_url;
     sneck_client *client = calloc(1, sizeof *client);
     if (!client) {
         sneck__message(error, "out of memory");
@@ -93,7 +94,7 @@ int sneck_client_new(sneck_client **out, const char *url,
     atomic_init(&client->references, 1);
     pthread_mutex_init(&client->mutex, NULL);
     client->fork_count = sneck__fork_count();
-    rc = sneck__address_read(&client->address, url && *url ? url : default_url, error);
+    rc = sneck__address_read(&client->address, url, error);
     if (rc == SNECK_OK && !copy_options(client, options)) {
         sneck__message(error, "out of memory");
         rc = SNECK_NO_MEMORY;

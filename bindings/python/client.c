@@ -1,0 +1,130 @@
+/* client.c - the type `_core.Client`: an owned sneck_client.
+ *
+ * Instances are made by _core.connect() only, so `client` is never NULL. They
+ * hold no Python objects, so no cycle can go through them. */
+#include "core.h"
+
+PyObject *core_alloc(PyObject *cls, PyTypeObject *base)
+{
+    if (!PyType_Check(cls) || !PyType_IsSubtype((PyTypeObject *)cls, base)) {
+        PyErr_Format(PyExc_TypeError, "%R does not derive from %R", cls, base);
+        return NULL;
+    }
+    return PyType_GenericAlloc((PyTypeObject *)cls, 0);
+}
+
+void core_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = __extension__(freefunc) PyType_GetSlot(type, Py_tp_free);
+
+    release(self);
+    Py_DECREF(type);
+}
+
+static int connect_options(PyObject *const *args, const char **url,
+                           sneck_client_options *options)
+{
+    const char *prefix;
+
+    if (core_text_arg(args[0], "url", url) < 0 ||
+        core_seconds_arg(args[1], "timeout", false, &options->io_timeout_ms) < 0 ||
+        core_text_arg(args[3], "client_name", &options->client_name) < 0 ||
+        core_text_arg(args[5], "label", &options->label) < 0)
+        return -1;
+    if (args[2] == Py_None)
+        options->connect_timeout_ms = options->io_timeout_ms;
+    else if (core_seconds_arg(args[2], "connect_timeout", false,
+                              &options->connect_timeout_ms) < 0)
+        return -1;
+    if (args[4] == Py_None)
+        return 0;
+    if (core_bytes_arg(args[4], "prefix", &prefix, &options->key_prefix_len) < 0)
+        return -1;
+    options->key_prefix = prefix;
+    return 0;
+}
+
+PyObject *core_connect(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    const core_state *state = PyModule_GetState(module);
+    sneck_client_options options = SNECK_CLIENT_OPTIONS;
+    char error[SNECK_ERROR_SIZE];
+    const char *url;
+    core_client *self;
+    int status;
+
+    if (nargs != 7)
+        return PyErr_Format(PyExc_TypeError, "connect() takes 7 arguments");
+    if (connect_options(args + 1, &url, &options) < 0)
+        return NULL;
+    self = (core_client *)core_alloc(args[0], state->client_type);
+    if (!self)
+        return NULL;
+    self->state = state;
+    status = sneck_client_new(&self->client, url, &options, error);
+    if (status != SNECK_OK) {
+        Py_DECREF(self);
+        return core_raise(state, status, error, "");
+    }
+    return (PyObject *)self;
+}
+
+static void client_dealloc(PyObject *self)
+{
+    sneck_client_free(((core_client *)self)->client);
+    core_dealloc(self);
+}
+
+static PyObject *client_close(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    sneck_client_close(((core_client *)self)->client);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    { "close", client_close, METH_NOARGS,
+      PyDoc_STR("close($self, /)\n--\n\n"
+                "Close the connections.\n\n"
+                "Later calls on the client and its locks raise ValueError. "
+                "Calls under way\nin other threads end as they would have.") },
+    { "execute", CORE_METHOD(core_client_execute), METH_FASTCALL,
+      PyDoc_STR("execute($self, /, *args)\n--\n\n"
+                "Send one command and give its reply.\n\n"
+                "Arguments are str, bytes, int or float. A reply is None, int, "
+                "bytes or a list;\nan error inside of a list is a ServerError "
+                "in its place. Raises ServerError,\nOutcomeUnknown when the "
+                "reply was lost, ConnectionError, ProtocolError, and\n"
+                "ValueError for commands that would change the connection.") },
+    { "_lock", CORE_METHOD(core_client_lock), METH_FASTCALL,
+      PyDoc_STR("_lock($self, cls, name, ttl, wait, label, /)\n--\n\n"
+                "Make a lock of the class `cls`; nothing is sent.") },
+    { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
+      PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, /)\n--\n\n"
+                "Make a lock of the class `cls` that owns `token`.") },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot slots[] = {
+    CORE_SLOT(Py_tp_dealloc, client_dealloc),
+    { Py_tp_methods, methods },
+    { Py_tp_doc, (void *)PyDoc_STR("The connections to one server.") },
+    { 0, NULL },
+};
+
+static PyType_Spec spec = {
+    .name = "sneck._core.Client",
+    .basicsize = sizeof(core_client),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int core_add_client(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+
+    state->client_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    if (!state->client_type)
+        return -1;
+    return PyModule_AddType(module, state->client_type);
+}

@@ -1,0 +1,44 @@
+"""Token locks on Redis and Valkey.
+
+    import sneck
+
+    client = sneck.connect("redis://localhost:6379/0")
+    with client.lock("reports:42", ttl=10, wait=30) as lock:
+        ...
+
+Times are seconds, names are str or bytes. What a lock promises, and what it does
+not, stands in the README.
+"""
+
+from sneck._client import Client, connect
+from sneck._core import (
+    ConnectionError,
+    Error,
+    Interrupted,
+    LockTimeout,
+    NotOwned,
+    OutcomeUnknown,
+    ProtocolError,
+    ServerError,
+    __version__,
+)
+from sneck._default import lock, locked
+from sneck._lock import Holder, Lock
+
+__all__ = [
+    "Client",
+    "ConnectionError",
+    "Error",
+    "Holder",
+    "Interrupted",
+    "Lock",
+    "LockTimeout",
+    "NotOwned",
+    "OutcomeUnknown",
+    "ProtocolError",
+    "ServerError",
+    "__version__",
+    "connect",
+    "lock",
+    "locked",
+]

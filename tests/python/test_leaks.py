@@ -1,0 +1,94 @@
+"""Nothing is left behind by any call, whether it succeeds or fails."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import sneck
+from sneck.testing import Server
+
+ROUNDS = 300
+SLACK = 10_000  # bytes; a leak of 40 bytes a round is more
+
+
+def use_lock(client: sneck.Client, name: str) -> None:
+    lock = client.lock(name, wait=0, label="label")
+    with lock:
+        lock.extend(ttl=60)
+        assert lock.token is not None
+        lock.holder()
+        repr(lock)
+        client.adopt(name, lock.token).extend()
+
+
+def fail_to_acquire(client: sneck.Client, name: str) -> None:
+    with client.lock(name), contextlib.suppress(sneck.LockTimeout):
+        client.lock(name, wait=0).acquire(timeout=0.001)
+        client.lock(name, wait=0).__enter__()
+
+
+def execute(client: sneck.Client, name: str) -> None:
+    client.execute("EVAL", "return {1, 'text', {redis.error_reply('BAD x')}, false}", 0)
+    client.execute("RPUSH", name, *range(20), 0.5)
+    with contextlib.suppress(sneck.ServerError):
+        client.execute("GET", name)
+    client.execute("DEL", name)
+
+
+def give_bad_arguments(client: sneck.Client, name: str) -> None:
+    lock = client.lock(name)
+    bad: list[Callable[[], Any]] = [
+        lambda: client.lock(name, ttl=-1),
+        lambda: client.lock(""),
+        lambda: client.lock(None),  # type: ignore[arg-type]
+        lambda: client.execute("ECHO", *range(20), None),  # type: ignore[arg-type]
+        lambda: lock.acquire(timeout=-5),
+        lambda: lock.acquire(no=1),  # type: ignore[call-arg]
+        lock.release,
+        lambda: sneck.connect("nonsense"),
+        lambda: sneck.connect(label=1),  # type: ignore[arg-type]
+    ]
+    for attempt in bad:
+        with contextlib.suppress(TypeError, ValueError, sneck.NotOwned):
+            attempt()
+
+
+def connect(client: sneck.Client, name: str) -> None:
+    sneck.connect("unix:///nowhere", client_name="n", prefix=b"p", label="l").lock(name)
+
+
+@pytest.mark.parametrize(
+    "action", [use_lock, fail_to_acquire, execute, give_bad_arguments, connect]
+)
+def test_calls_leave_nothing_behind(
+    server: Server, name: str, action: Callable[[sneck.Client, str], None]
+) -> None:
+    classes = (sneck.Client, sneck.Lock, sneck.Holder, sneck.NotOwned, sneck.ServerError)
+    with sneck.connect(server.url) as client:
+
+        def counts() -> list[int]:
+            gc.collect()
+            return [sys.getrefcount(each) for each in (*classes, client, name)]
+
+        def repeat() -> None:
+            for _ in range(ROUNDS):
+                action(client, name)
+
+        repeat()
+        before = counts()
+        tracemalloc.start()
+        try:
+            repeat()
+            after = counts()
+            grown, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert after == before
+    assert grown < SLACK
