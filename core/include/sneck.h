@@ -151,12 +151,14 @@ typedef struct sneck_lock_options {
     size_t size;       /* set by SNECK_LOCK_OPTIONS */
     int64_t ttl_ms;    /* the lease: how long the server keeps the lock */
     const char *label; /* in place of the client's; NULL: the client's */
+    int64_t poll_ms;   /* how often to ask where no wake-up can come */
+    bool fair;         /* true: never take a free lock before those who wait */
 } sneck_lock_options;
 
-#define SNECK_LOCK_OPTIONS { sizeof(sneck_lock_options), 10000, NULL }
+#define SNECK_LOCK_OPTIONS { sizeof(sneck_lock_options), 10000, NULL, 50, false }
 
 /* Makes a lock object; nothing is sent. Fails with INVALID (an empty or too
- * long name, a ttl outside of the limits above) or NO_MEMORY. */
+ * long name, a ttl or poll interval outside of the limits above) or NO_MEMORY. */
 SNECK_API int sneck_lock_new(sneck_lock **out, sneck_client *client,
                              const void *name, size_t name_len,
                              const sneck_lock_options *options, char *error);
@@ -174,8 +176,11 @@ SNECK_API int sneck_lock_adopt(sneck_lock **out, sneck_client *client,
 SNECK_API void sneck_lock_free(sneck_lock *lock);
 
 /* Acquires the lock. Blocks for `wait_ms` at most: 0 tries once, SNECK_FOREVER
- * has no limit. While it waits it asks again every 50 ms (jittered), and when
- * the holder's lease ends. One round trip when the lock is free.
+ * has no limit. One round trip when the lock is free. Otherwise it waits in the
+ * lock's queue, first come first served, and is handed the lock by whoever
+ * releases it. A holder that died is noticed when its lease ends; one that does
+ * not know of the queue (a foreign one) is asked after every `poll_ms`, jittered,
+ * by whoever is first.
  *
  *   OK          held; remaining counts from before the winning request was sent
  *   BUSY        wait_ms was 0 and another owner holds it
@@ -188,8 +193,8 @@ SNECK_API void sneck_lock_free(sneck_lock *lock);
  * Whatever is not OK or UNKNOWN means: not held, and no token of ours stays. */
 SNECK_API int sneck_lock_acquire(sneck_lock *lock, int64_t wait_ms);
 
-/* Releases the lock: deletes the key if it still holds our token, atomically.
- * Blocks for one round trip.
+/* Releases the lock if the key still holds our token, atomically: hands it to
+ * whoever waits first, or deletes it. Blocks for one round trip.
  *
  *   OK         released (also when an earlier release, whose reply was lost,
  *              did it within the lease, or an unknown acquire never happened)
@@ -236,6 +241,49 @@ typedef struct sneck_holder {
 /* Asks the server who holds the lock. Blocks for one round trip. Fails with
  * CONNECTION, SERVER (WRONGTYPE: the key is not a lock), PROTOCOL. */
 SNECK_API int sneck_lock_holder(sneck_holder *out, sneck_lock *lock);
+
+/* One who waits. */
+typedef struct sneck_waiter {
+    int64_t pid;
+    int64_t waited_ms;
+    char host[64];
+    char label[64];
+} sneck_waiter;
+
+/* Lists who waits for the lock, the next one first, 1,000 at most. Blocks for one
+ * round trip. Free the list with sneck_waiters_free(); it is NULL if none waits. */
+SNECK_API int sneck_lock_waiters(sneck_waiter **out, size_t *count,
+                                 sneck_lock *lock);
+SNECK_API void sneck_waiters_free(sneck_waiter *waiters);
+
+/* Takes the lock away from whoever holds it, of whatever kind, and hands it to
+ * whoever waits first. For people who know that the holder is gone: one that is
+ * not learns of it only at its release. *out tells whether it was held. Blocks
+ * for one round trip. */
+SNECK_API int sneck_lock_force_release(bool *out, sneck_lock *lock);
+
+/* ------------------------------------------------------------------- stats */
+
+typedef enum sneck_wakeups {
+    SNECK_WAKEUPS_UNTRIED, /* nothing had to wait yet */
+    SNECK_WAKEUPS_USED,
+    SNECK_WAKEUPS_DENIED,  /* PUBLISH, PUBSUB or SUBSCRIBE is not allowed: waiters poll */
+} sneck_wakeups;
+
+/* What a client and its locks have done since it was made. */
+typedef struct sneck_stats {
+    uint64_t acquired;    /* successful acquires */
+    uint64_t contended;   /* acquires that found the lock busy */
+    uint64_t granted;     /* locks that were handed over to a waiter of ours */
+    uint64_t polls;       /* requests that a waiter sent because of its timer */
+    uint64_t wait_ms;     /* time that contended acquires took, summed up */
+    uint64_t lost;        /* leases that ended before their release or extend */
+    uint64_t unknown;     /* calls whose outcome is unknown */
+    sneck_wakeups wakeups;
+} sneck_stats;
+
+/* Never blocks; the numbers are not a snapshot of one moment. */
+SNECK_API void sneck_client_stats(sneck_stats *out, const sneck_client *client);
 
 /* ------------------------------------------------------------ raw commands */
 
@@ -325,6 +373,10 @@ SNECK_API int sneck_lock_extend_start(sneck_op **out, sneck_lock *lock,
                                       sneck_link *link, int64_t ttl_ms);
 SNECK_API int sneck_lock_holder_start(sneck_op **out, sneck_lock *lock,
                                       sneck_link *link);
+SNECK_API int sneck_lock_waiters_start(sneck_op **out, sneck_lock *lock,
+                                       sneck_link *link);
+SNECK_API int sneck_lock_force_release_start(sneck_op **out, sneck_lock *lock,
+                                             sneck_link *link);
 SNECK_API int sneck_execute_start(sneck_op **out, sneck_client *client,
                                   sneck_link *link, size_t argc,
                                   const void *const *argv,
@@ -345,6 +397,12 @@ SNECK_API sneck_link *sneck_op_link(const sneck_op *op);
 
 /* The result of a holder op that ended OK. INVALID for any other op. */
 SNECK_API int sneck_op_holder(sneck_holder *out, const sneck_op *op);
+
+/* The results of waiters and force_release ops that ended OK; the list is borrowed.
+ * INVALID for any other op. */
+SNECK_API int sneck_op_waiters(const sneck_waiter **out, size_t *count,
+                               const sneck_op *op);
+SNECK_API int sneck_op_was_held(bool *out, const sneck_op *op);
 
 /* The reply of an execute op that ended OK, borrowed; NULL for any other. */
 SNECK_API const sneck_reply *sneck_op_reply(const sneck_op *op);

@@ -1,15 +1,60 @@
--- Acquire the lock, or tell who holds it and for how long.
--- KEYS[1] the lock; ARGV[1] our token, ARGV[2] ttl in ms.
+-- Acquire the lock, or wait in its queue, or tell who holds it.
+-- KEYS[1] the lock, KEYS[2] the queue, KEYS[3] when its waiters were last seen.
+-- ARGV[1] our token, ARGV[2] ttl in ms; ARGV[3] our entry in the queue, or '' not
+-- to wait; ARGV[4] an entry of ours that this one replaces, or '' for none;
+-- ARGV[5] '1' when we have been in the queue already.
 -- Returns 1 when it is ours now (also when it was: a repeat is harmless, and
--- starts the lease anew), else {PTTL in ms or -1, the holder's token, cut}.
--- Errors are passed on as the server words them, such as WRONGTYPE when the key
--- is not a lock: servers before 7.0 would wrap an error that is raised.
+-- starts the lease anew), else {PTTL in ms or -1, the holder's token, cut, and how
+-- many wait before us, -1 when we do not}.
+-- A free lock goes to whoever waits first. Errors are passed on as the server
+-- words them, such as WRONGTYPE when the key is not a lock: servers before 7.0
+-- would wrap an error that is raised.
+-- include shared/grant.lua
+local token, ttl, entry, former = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then
 return held
 end
-if held and held ~= ARGV[1] then
-return {redis.call('PTTL', KEYS[1]), held:sub(1, 256)}
+if not held then
+local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+if not head or head == entry or head == former then
+held = token
+else
+held = grant(token) or token
 end
-local set = redis.pcall('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return set.err and set or 1
+end
+if held == token then
+local set = redis.pcall('SET', KEYS[1], token, 'PX', ttl)
+if set.err then
+return set
+end
+end
+local waits = entry ~= '' and held ~= token
+local since
+if former ~= '' then
+since = redis.call('ZSCORE', KEYS[2], former)
+redis.call('ZREM', KEYS[2], former)
+end
+if not waits then
+if ARGV[5] == '1' then
+redis.call('ZREM', KEYS[2], entry)
+redis.call('HDEL', KEYS[3], token)
+end
+return held == token and 1 or {redis.call('PTTL', KEYS[1]), held:sub(1, 256), -1}
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local added = redis.pcall('ZADD', KEYS[2], 'NX', since or now, entry)
+if type(added) == 'table' then
+return added
+end
+redis.call('PEXPIRE', KEYS[2], 30000)
+local rank
+if ARGV[5] == '1' then
+redis.call('HSET', KEYS[3], token, now)
+redis.call('PEXPIRE', KEYS[3], 30000)
+rank = redis.call('ZRANK', KEYS[2], entry)
+else
+rank = redis.call('ZCARD', KEYS[2]) - 1
+end
+return {redis.call('PTTL', KEYS[1]), held:sub(1, 256), rank}

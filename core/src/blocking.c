@@ -60,6 +60,26 @@ int sneck_lock_holder(sneck_holder *out, sneck_lock *lock)
     return finish(lock, op);
 }
 
+int sneck_lock_waiters(sneck_waiter **out, size_t *count, sneck_lock *lock)
+{
+    sneck_op *op;
+    if (sneck_lock_waiters_start(&op, lock, NULL) != SNECK_OK)
+        return no_memory(lock->error);
+    if (sneck_op_wait(op, NULL, NULL) == SNECK_OK)
+        *out = sneck__waiters_take(op, count);
+    return finish(lock, op);
+}
+
+int sneck_lock_force_release(bool *out, sneck_lock *lock)
+{
+    sneck_op *op;
+    if (sneck_lock_force_release_start(&op, lock, NULL) != SNECK_OK)
+        return no_memory(lock->error);
+    if (sneck_op_wait(op, NULL, NULL) == SNECK_OK)
+        sneck_op_was_held(out, op);
+    return finish(lock, op);
+}
+
 int sneck_execute(sneck_reply **out, sneck_client *client, size_t argc,
                   const void *const *argv, const size_t *argv_len)
 {

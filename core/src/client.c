@@ -167,6 +167,13 @@ void sneck__client_report(sneck_client *client, const char error[SNECK_ERROR_SIZ
     pthread_mutex_unlock(&client->mutex);
 }
 
+void sneck__client_count_wakeups(sneck_client *client, bool woken)
+{
+    atomic_store_explicit(&client->counters.wakeups,
+                          woken ? SNECK_WAKEUPS_USED : SNECK_WAKEUPS_DENIED,
+                          memory_order_relaxed);
+}
+
 /* ----------------------------------------------------------------- the pool */
 
 /* In a child, the pool's links are the parent's, and a thread that does not exist
@@ -210,7 +217,7 @@ void sneck__client_give_back(sneck_link *link)
 {
     sneck_client *client = link->client;
     if (!sneck__link_quiet(link))
-        sneck__link_step(link, false); /* a cleanup may still leave */
+        sneck__link_step(link, (struct readable){false, false}); /* a cleanup may still leave */
     check_fork(client);
     bool keep = false;
     if (sneck__link_quiet(link)) {

@@ -1,6 +1,7 @@
 #ifndef SNECK_CLIENT_H
 #define SNECK_CLIENT_H
 
+#include "counters.h"
 #include "sneck.h"
 #include "url.h"
 
@@ -17,6 +18,7 @@ struct sneck_client {
     size_t prefix_len;
     char *label;                 /* of tokens, or NULL */
 
+    struct counters counters;
     pthread_mutex_t mutex;       /* for what follows; never held across I/O */
     bool closed;
     unsigned fork_count;         /* whose sockets the pool has */
@@ -31,6 +33,9 @@ bool sneck__client_closed(sneck_client *client);
 
 /* Keeps the message of a blocking call, for sneck_client_error(). */
 void sneck__client_report(sneck_client *client, const char error[SNECK_ERROR_SIZE]);
+
+/* Waiters are woken, or have to poll. */
+void sneck__client_count_wakeups(sneck_client *client, bool woken);
 
 /* Takes a link out of the pool, or makes one; NULL: no memory. */
 sneck_link *sneck__client_borrow(sneck_client *client);

@@ -53,7 +53,10 @@ static void execute_clear(sneck_op *op)
 }
 
 static const struct op_class execute_class = {
-    execute_reply, execute_lost, NULL, execute_cancel, execute_clear,
+    .reply = execute_reply,
+    .lost = execute_lost,
+    .cancel = execute_cancel,
+    .clear = execute_clear,
 };
 
 static bool is_word(const void *bytes, size_t len, const char *word)

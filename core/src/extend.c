@@ -4,16 +4,14 @@
  * From the moment it is sent the shorter of both leases counts, since its reply
  * may be lost; once confirmed, the new one.
  */
-#include "lock.h"
-#include "op.h"
+#include "lock_op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct extend {
-    sneck_op op;
-    sneck_lock *lock;        /* a reference */
+    struct lock_op base;
     char *token;             /* owned; the one to extend */
     size_t token_len;
     int64_t deadline_ms;     /* of the new lease */
@@ -24,69 +22,71 @@ static bool extend_reply(sneck_op *op, redisReply *reply)
 {
     struct extend *e = (struct extend *)op;
     if (reply->type != REDIS_REPLY_INTEGER) {
-        sneck__op_end_reply(op, reply, e->lock->what);
+        sneck__op_end_reply(op, reply, e->base.lock->what);
     } else if (reply->integer == 1) {
-        sneck__lock_end_extend(e->lock, e->token, e->token_len, e->deadline_ms);
+        sneck__lock_end_extend(e->base.lock, e->token, e->token_len, e->deadline_ms);
         sneck__op_end(op, SNECK_OK, "%s", "");
     } else {
-        sneck__lock_forget(e->lock, e->token, e->token_len);
+        atomic_fetch_add(&e->base.lock->client->counters.lost, 1);
+        sneck__lock_forget(e->base.lock, e->token, e->token_len);
         sneck__op_end(op, SNECK_NOT_OWNER, "%s: not ours any more: it had expired, or was deleted"
-                      " or taken; use a longer ttl, or extend it in time", e->lock->what);
+                      " or taken; use a longer ttl, or extend it in time", e->base.lock->what);
     }
     return false;
 }
 
 static void extend_lost(sneck_op *op, bool sent)
 {
-    sneck__op_end_lost(op, sent, ((struct extend *)op)->lock->what);
+    sneck__op_end_lost(op, sent, ((struct extend *)op)->base.lock->what);
 }
 
 static void extend_cancel(sneck_op *op)
 {
     sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while it was being extended; the shorter"
-                  " lease counts", ((struct extend *)op)->lock->what);
+                  " lease counts", ((struct extend *)op)->base.lock->what);
 }
 
 static void extend_clear(sneck_op *op)
 {
-    struct extend *e = (struct extend *)op;
-    sneck__lock_drop(e->lock);
-    free(e->token);
+    free(((struct extend *)op)->token);
+    sneck__lock_op_clear(op);
 }
 
 static const struct op_class extend_class = {
-    extend_reply, extend_lost, NULL, extend_cancel, extend_clear,
+    .reply = extend_reply,
+    .lost = extend_lost,
+    .cancel = extend_cancel,
+    .clear = extend_clear,
 };
 
 static void begin_extend(struct extend *e, int64_t ttl_ms)
 {
-    sneck_lock *lock = e->lock;
+    sneck_lock *lock = e->base.lock;
     if (ttl_ms < SNECK_TTL_MIN_MS || ttl_ms > SNECK_TTL_MAX_MS) {
-        sneck__op_end(&e->op, SNECK_INVALID, "%s: a ttl is from 3 ms to 365 days", lock->what);
+        sneck__op_end(&e->base.op, SNECK_INVALID, "%s: a ttl is from 3 ms to 365 days", lock->what);
     } else if (sneck__lock_copy_token(lock, &e->token, &e->token_len) != SNECK_OK) {
-        sneck__op_end(&e->op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
+        sneck__op_end(&e->base.op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
     } else if (!e->token) {
-        sneck__op_end(&e->op, SNECK_NOT_OWNER, "%s: not held by this object, so it cannot be"
+        sneck__op_end(&e->base.op, SNECK_NOT_OWNER, "%s: not held by this object, so it cannot be"
                       " extended; acquire it first", lock->what);
     } else {
         e->deadline_ms = sneck__validity_ms(sneck__now_ms(), ttl_ms);
         sneck__lock_begin_extend(lock, e->token, e->token_len, e->deadline_ms);
         snprintf(e->ttl, sizeof e->ttl, "%lld", (long long)ttl_ms);
-        sneck__op_script(&e->op, &script_extend, lock->name, lock->name_len, 2,
-                         (const char *const[]){e->token, e->ttl},
-                         (const size_t[]){e->token_len, strlen(e->ttl)});
+        sneck__lock_op_script(&e->base, &script_extend, 2,
+                              (const char *const[]){e->token, e->ttl},
+                              (const size_t[]){e->token_len, strlen(e->ttl)});
     }
 }
 
 int sneck_lock_extend_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
                             int64_t ttl_ms)
 {
-    struct extend *e = sneck__op_new(sizeof *e, &extend_class, lock->client, link);
+    struct extend *e = sneck__lock_op_new(sizeof *e, &extend_class, lock, link);
     if (!e)
         return SNECK_NO_MEMORY;
-    e->lock = sneck__lock_share(lock);
-    if (e->op.status == SNECK_PENDING)
+    if (e->base.op.status == SNECK_PENDING)
         begin_extend(e, ttl_ms == 0 ? lock->ttl_ms : ttl_ms);
-    *out = &e->op;
+    *out = &e->base.op;
     return SNECK_OK;
 }

@@ -1,12 +1,10 @@
 /* holder.c - the op that asks who has a lock. It changes nothing. */
-#include "lock.h"
-#include "op.h"
+#include "lock_op.h"
 
 #include <string.h>
 
 struct ask_holder {
-    sneck_op op;
-    sneck_lock *lock;       /* a reference */
+    struct lock_op base;
     sneck_holder holder;    /* valid once the op has ended OK */
 };
 
@@ -22,34 +20,30 @@ static bool holder_reply(sneck_op *op, redisReply *reply)
     if (token && (token->type == REDIS_REPLY_STRING || token->type == REDIS_REPLY_NIL))
         sneck__op_end(op, SNECK_OK, "%s", "");
     else
-        sneck__op_end_reply(op, reply, h->lock->what);
+        sneck__op_end_reply(op, reply, h->base.lock->what);
     return false;
 }
 
 static void holder_lost(sneck_op *op, bool sent)
 {
     (void)sent; /* it only reads: that the reply is lost leaves no doubt */
-    sneck__op_end_lost(op, false, ((struct ask_holder *)op)->lock->what);
-}
-
-static void holder_clear(sneck_op *op)
-{
-    sneck__lock_drop(((struct ask_holder *)op)->lock);
+    sneck__op_end_lost(op, false, ((struct ask_holder *)op)->base.lock->what);
 }
 
 static const struct op_class holder_class = {
-    holder_reply, holder_lost, NULL, NULL, holder_clear,
+    .reply = holder_reply,
+    .lost = holder_lost,
+    .clear = sneck__lock_op_clear,
 };
 
 int sneck_lock_holder_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
 {
-    struct ask_holder *h = sneck__op_new(sizeof *h, &holder_class, lock->client, link);
+    struct ask_holder *h = sneck__lock_op_new(sizeof *h, &holder_class, lock, link);
     if (!h)
         return SNECK_NO_MEMORY;
-    h->lock = sneck__lock_share(lock);
-    if (h->op.status == SNECK_PENDING)
-        sneck__op_script(&h->op, &script_holder, lock->name, lock->name_len, 0, NULL, NULL);
-    *out = &h->op;
+    if (h->base.op.status == SNECK_PENDING)
+        sneck__lock_op_script(&h->base, &script_holder, 0, NULL, NULL);
+    *out = &h->base.op;
     return SNECK_OK;
 }
 

@@ -6,13 +6,11 @@
  * stream (a broken exchange, an overdue reply) closes the connection, and every
  * op learns whether its command may have reached the server.
  *
- *          command queued        connected          greetings answered
- *   CLOSED -----------> CONNECTING -----> GREETING -----------------> READY
- *     ^                     |                 |                         |
- *     +---------------------+----- fail ------+-------------------------+
- *
  * Commands that had not left when a connection failed which used to work stay
  * queued for the next one: a server's restart is no error for them.
+ *
+ * Beside the socket for commands a link has an inbox, opened when something waits.
+ * When one of the two is replaced so is the other, and with it the inbox's name.
  */
 #include "link.h"
 
@@ -23,14 +21,17 @@
 #include "text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #define STALE_MS 100           /* idle for longer: look before writing */
 #define TIMEOUT_MAX_MS 60000
+
+static sneck_link *link_of(struct wire *wire)
+{
+    return (sneck_link *)((char *)wire - offsetof(sneck_link, wire));
+}
 
 /* ------------------------------------------------------------- the requests */
 
@@ -77,7 +78,7 @@ bool sneck__link_unsent(const sneck_link *link, const sneck_op *op)
 {
     for (size_t i = 0; i < link->count; i++)
         if (request_at(link, i)->op == op)
-            return request_at(link, i)->begin >= sneck__buffer_sent(&link->out);
+            return request_at(link, i)->begin >= sneck__buffer_sent(&link->wire.out);
     return true;
 }
 
@@ -86,18 +87,12 @@ bool sneck__link_quiet(const sneck_link *link)
     return link->count == 0;
 }
 
-/* ------------------------------------------------------------------ failing */
+/* ------------------------------------------------------------------- failing */
 
-static void disconnect(sneck_link *link)
+void sneck__link_wake(sneck_link *link)
 {
-    if (link->context)
-        redisFree(link->context);
-    link->context = NULL;
-    link->guard = (struct reply_guard){0};
-    link->greetings = 0;
-    link->was_ready = false;
-    link->state = LINK_CLOSED;
-    sneck__buffer_drop(&link->hello, sneck__buffer_end(&link->hello));
+    for (sneck_op *op = link->ops; op; op = op->next)
+        sneck__op_wake(op);
 }
 
 /* How many requests a failure ends: all of them, or those that have left. */
@@ -105,204 +100,67 @@ static size_t count_lost(const sneck_link *link, bool keep_unsent)
 {
     size_t n = 0;
     while (n < link->count &&
-           (!keep_unsent || request_at(link, n)->begin < sneck__buffer_sent(&link->out)))
+           (!keep_unsent || request_at(link, n)->begin < sneck__buffer_sent(&link->wire.out)))
         n++;
     return n;
 }
 
-/* Closes the connection and ends what was under way on it. */
-static void fail(sneck_link *link, int status, const char *code, const char *why)
+/* Ends what was under way on the connection that is closed now. */
+static void link_failed(struct wire *wire, int status, const char *code, const char *why)
 {
+    sneck_link *link = link_of(wire);
+    struct buffer *out = &wire->out;
     link->fail_status = status;
     snprintf(link->fail_code, sizeof link->fail_code, "%s", code);
     snprintf(link->fail_text, sizeof link->fail_text, "%s: %s", link->client->address.text, why);
-    uint64_t sent = sneck__buffer_sent(&link->out);
-    size_t lost = count_lost(link, status == SNECK_CONNECTION && link->was_ready);
-    uint64_t keep = lost < link->count ? request_at(link, lost)->begin
-                                       : sneck__buffer_end(&link->out);
-    disconnect(link);
-    sneck__buffer_drop(&link->out, keep);
+    uint64_t sent = sneck__buffer_sent(out);
+    size_t lost = count_lost(link, status == SNECK_CONNECTION && link->answered);
+    sneck__buffer_drop(out, lost < link->count ? request_at(link, lost)->begin
+                                               : sneck__buffer_end(out));
+    link->answered = false;
+    sneck__inbox_close(&link->inbox);
     /* ops may queue new requests meanwhile: these come behind the lost ones */
     while (lost-- > 0) {
         struct request request = pop_request(link);
         if (request.op)
             sneck__op_lost(request.op, request.begin < sent);
     }
+    sneck__link_wake(link);
 }
 
-static void fail_errno(sneck_link *link, int error)
+static void fail(sneck_link *link, int status, const char *why)
 {
-    fail(link, SNECK_CONNECTION, "", strerror(error));
+    sneck__wire_fail(&link->wire, status, "", why);
 }
 
-static void fail_overdue(sneck_link *link, const char *what, int64_t ms)
-{
-    char why[80];
-    snprintf(why, sizeof why, "%s within %lld ms", what, (long long)ms);
-    fail(link, SNECK_CONNECTION, "", why);
-}
-
-/* After fork() the socket is the parent's: let go of it without a word. */
+/* After fork() the sockets are the parent's: let go of them without a word. */
 static void disown(sneck_link *link)
 {
     link->fork_count = sneck__fork_count();
-    fail(link, SNECK_CONNECTION, "", "the connection belongs to the parent process");
+    fail(link, SNECK_CONNECTION, "the connection belongs to the parent process");
 }
 
-/* --------------------------------------------------------------- connecting */
+/* ------------------------------------------------------- what the wire tells */
 
-static bool greet(sneck_link *link, size_t argc, const char **argv)
+static void link_ready(struct wire *wire)
 {
-    char *wire;
-    long long len = redisFormatCommandArgv(&wire, (int)argc, argv, NULL);
-    if (len < 0)
-        return false;
-    bool ok = sneck__buffer_append(&link->hello, wire, (size_t)len);
-    redisFreeCommand(wire);
-    link->greetings += ok;
-    return ok;
-}
-
-/* Queues what a new connection starts with. */
-static bool compose_greetings(sneck_link *link)
-{
-    const sneck_client *client = link->client;
-    const struct address *at = &client->address;
-    char db[16];
-    snprintf(db, sizeof db, "%d", at->db);
-    return (!at->password ||
-            (at->user ? greet(link, 3, (const char *[]){"AUTH", at->user, at->password})
-                      : greet(link, 2, (const char *[]){"AUTH", at->password}))) &&
-           (at->db == 0 || greet(link, 2, (const char *[]){"SELECT", db})) &&
-           (!client->name ||
-            greet(link, 3, (const char *[]){"CLIENT", "SETNAME", client->name}));
-}
-
-static void prepare_socket(sneck_link *link)
-{
-    int fd = link->context->fd;
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
-#if defined(SO_NOSIGPIPE)
-    int on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
-#endif
-    if (!link->client->address.path)
-        redisEnableKeepAlive(link->context);
-}
-
-static void fail_connecting(sneck_link *link, const char *why);
-
-/* Connects to the unix socket, or to the next of the host's addresses, which may
- * take its share of the time left. */
-static void try_next_place(sneck_link *link)
-{
-    const struct address *at = &link->client->address;
-    struct places *places = &link->places;
-    int64_t left = link->connect_end_ms - sneck__now_ms();
-    link->connect_limit_ms = link->connect_end_ms;
-    if (at->path) {
-        link->context = redisConnectUnixNonBlock(at->path);
-    } else {
-        if (places->count - places->next > 1)
-            link->connect_limit_ms -= left - left / (int64_t)(places->count - places->next);
-        link->context = redisConnectNonBlock(places->text[places->next++], at->port);
-    }
-    if (!link->context) {
-        fail(link, SNECK_NO_MEMORY, "", "out of memory");
-    } else if (link->context->err) {
-        char why[sizeof link->context->errstr];
-        memcpy(why, link->context->errstr, sizeof why);
-        fail_connecting(link, why);
-    } else {
-        prepare_socket(link);
-        link->state = LINK_CONNECTING;
-    }
-}
-
-/* This address does not work: try the next, or give up. */
-static void fail_connecting(sneck_link *link, const char *why)
-{
-    bool more = link->places.next < link->places.count;
-    if (!more) {
-        fail(link, SNECK_CONNECTION, "", why);
-        return;
-    }
-    disconnect(link);
-    try_next_place(link);
-}
-
-static void begin_connecting(sneck_link *link)
-{
-    const sneck_client *client = link->client;
-    const char *why = NULL;
-    link->connect_end_ms = sneck__later_ms(sneck__now_ms(), client->connect_timeout_ms);
-    link->places.count = link->places.next = 0;
-    if (!client->address.path)
-        why = sneck__resolve(&link->places, client->address.host);
-    if (why)
-        fail(link, SNECK_CONNECTION, "", why);
-    else
-        try_next_place(link);
-}
-
-static void become_ready(sneck_link *link)
-{
-    link->state = LINK_READY;
+    sneck_link *link = link_of(wire);
     int64_t now = sneck__now_ms();
     link->used_ms = now;
     for (size_t i = 0; i < link->count; i++)
         request_at(link, i)->limit_ms = sneck__later_ms(now, link->client->io_timeout_ms);
 }
 
-/* Is it connected by now? SO_ERROR is 0 also while it is under way. */
-static void check_connected(sneck_link *link)
+static void link_reply(struct wire *wire, redisReply *reply)
 {
-    int error = 0;
-    socklen_t len = sizeof error;
-    struct sockaddr_storage peer;
-    socklen_t peer_len = sizeof peer;
-    if (getsockopt(link->context->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
-        error = errno;
-    if (error) {
-        fail_connecting(link, strerror(error));
-    } else if (getpeername(link->context->fd, (struct sockaddr *)&peer, &peer_len) == 0) {
-        link->state = LINK_GREETING;
-        link->connect_limit_ms = link->connect_end_ms;
-        if (!compose_greetings(link))
-            fail(link, SNECK_NO_MEMORY, "", "out of memory");
-        else if (link->greetings == 0)
-            become_ready(link);
-    }
-}
-
-/* ------------------------------------------------------------------ replies */
-
-static void take_greeting(sneck_link *link, redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_ERROR) {
-        char code[24], why[SNECK_ERROR_SIZE / 2];
-        sneck__code_word(code, reply->str, (size_t)reply->len);
-        snprintf(why, sizeof why, "%s", reply->str);
-        fail(link, SNECK_SERVER, code, why);
-    } else if (--link->greetings == 0) {
-        become_ready(link);
-    }
-    freeReplyObject(reply);
-}
-
-static void take_reply(sneck_link *link, redisReply *reply)
-{
-    if (link->state == LINK_GREETING) {
-        take_greeting(link, reply);
-        return;
-    }
+    sneck_link *link = link_of(wire);
     if (link->count == 0) {
         freeReplyObject(reply);
-        fail(link, SNECK_PROTOCOL, "", "it sent a reply that answers no command");
+        fail(link, SNECK_PROTOCOL, "it sent a reply that answers no command");
         return;
     }
     struct request request = pop_request(link);
-    link->was_ready = true;
+    link->answered = true;
     if (link->count == 0)
         link->used_ms = sneck__now_ms();
     if (request.op)
@@ -311,53 +169,23 @@ static void take_reply(sneck_link *link, redisReply *reply)
         freeReplyObject(reply);
 }
 
-static void parse(sneck_link *link)
+void sneck__link_deliver(sneck_link *link, const char *message, size_t len)
 {
-    while (link->context) {
-        void *reply = NULL;
-        redisReader *reader = link->context->reader;
-        if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
-            char why[sizeof reader->errstr];
-            memcpy(why, reader->errstr, sizeof why);
-            fail(link, SNECK_PROTOCOL, "", why);
-        } else if (reply) {
-            take_reply(link, reply);
-        } else {
+    for (sneck_op *op = link->ops; op; op = op->next)
+        if (sneck__op_message(op, message, len))
             return;
-        }
-    }
 }
 
-static void receive(sneck_link *link)
-{
-    redisContext *context = link->context;
-    size_t before = context->reader->len;
-    if (redisBufferRead(context) != REDIS_OK) {
-        char why[sizeof context->errstr];
-        memcpy(why, context->errstr, sizeof why);
-        fail(link, SNECK_CONNECTION, "", why);
-        return;
-    }
-    const char *why = sneck__guard(&link->guard, context->reader->buf + before,
-                                   context->reader->len - before);
-    if (why)
-        fail(link, SNECK_PROTOCOL, "", why);
-    else
-        parse(link);
-}
+static const struct wire_owner link_owner = {NULL, link_ready, link_reply, link_failed};
 
-/* ------------------------------------------------------------------ sending */
+/* ------------------------------------------------------------------- sending */
 
-/* A connection at rest that the server has closed since: noticed here, before a
+/* A connection at rest that the server has closed since is noticed here, before a
  * command is entrusted to it. */
 static bool gone_stale(const sneck_link *link)
 {
-    char byte;
-    if (link->state != LINK_READY || link->count > 0 ||
-        sneck__now_ms() - link->used_ms < STALE_MS)
-        return false;
-    ssize_t n = recv(link->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    return link->count == 0 && sneck__now_ms() - link->used_ms >= STALE_MS &&
+           sneck__wire_gone(&link->wire);
 }
 
 bool sneck__link_send(sneck_link *link, sneck_op *op, struct command command)
@@ -365,49 +193,31 @@ bool sneck__link_send(sneck_link *link, sneck_op *op, struct command command)
     if (link->fork_count != sneck__fork_count())
         disown(link);
     if (gone_stale(link))
-        disconnect(link);
-    char *wire;
-    long long len = redisFormatCommandArgv(&wire, (int)command.argc,
-                                           (const char **)command.argv, command.len);
-    if (len < 0)
-        return false;
+        sneck__wire_fail(&link->wire, SNECK_CONNECTION, "", "closed while idle");
     struct request request = {
         .op = op,
-        .begin = sneck__buffer_end(&link->out),
+        .begin = sneck__buffer_end(&link->wire.out),
         .limit_ms = sneck__later_ms(sneck__now_ms(), link->client->io_timeout_ms),
     };
-    bool ok = sneck__buffer_append(&link->out, wire, (size_t)len);
-    redisFreeCommand(wire);
-    if (ok && !push_request(link, request)) {
-        link->out.len -= (size_t)len;
-        ok = false;
-    }
-    return ok;
-}
-
-static void flush(sneck_link *link)
-{
-    bool ok = true;
-    if (link->state == LINK_GREETING)
-        ok = sneck__buffer_flush(&link->hello, link->context->fd);
-    else if (link->state == LINK_READY)
-        ok = sneck__buffer_flush(&link->out, link->context->fd);
-    if (!ok)
-        fail_errno(link, errno);
+    if (!push_request(link, request))
+        return false;
+    if (sneck__wire_queue(&link->wire, command))
+        return true;
+    link->count--;
+    return false;
 }
 
 /* ------------------------------------------------------------------ stepping */
 
-static void check_limits(sneck_link *link, int64_t now)
+static void check_limit(sneck_link *link, int64_t now)
 {
-    const sneck_client *client = link->client;
-    if (link->state == LINK_CONNECTING && now >= link->connect_limit_ms)
-        fail_connecting(link, "connecting took too long; see the connect timeout");
-    else if (link->state == LINK_GREETING && now >= link->connect_limit_ms)
-        fail_overdue(link, "no answer to the first commands", client->connect_timeout_ms);
-    else if (link->state == LINK_READY && link->count > 0 &&
-             now >= request_at(link, 0)->limit_ms)
-        fail_overdue(link, "no answer", client->io_timeout_ms);
+    char why[64];
+    if (link->wire.state != WIRE_READY || link->count == 0 ||
+        now < request_at(link, 0)->limit_ms)
+        return;
+    snprintf(why, sizeof why, "no answer within %lld ms",
+             (long long)link->client->io_timeout_ms);
+    fail(link, SNECK_CONNECTION, why);
 }
 
 static void fire_timers(sneck_link *link, int64_t now)
@@ -417,38 +227,43 @@ static void fire_timers(sneck_link *link, int64_t now)
             sneck__op_timer(op);
 }
 
-void sneck__link_step(sneck_link *link, bool readable)
+static bool must_open(const sneck_link *link)
+{
+    return link->wire.state == WIRE_CLOSED && link->count > 0;
+}
+
+static bool must_open_inbox(const sneck_link *link)
+{
+    return link->inbox.state == INBOX_OPENING && link->inbox.wire.state == WIRE_CLOSED;
+}
+
+void sneck__link_step(sneck_link *link, struct readable readable)
 {
     if (link->fork_count != sneck__fork_count())
         disown(link);
-    if (link->state == LINK_CLOSED && link->count > 0)
-        begin_connecting(link);
-    if (link->state == LINK_CONNECTING)
-        check_connected(link);
-    if (readable && (link->state == LINK_GREETING || link->state == LINK_READY))
-        receive(link);
+    if (must_open(link))
+        sneck__wire_open(&link->wire);
+    if (must_open_inbox(link))
+        sneck__wire_open(&link->inbox.wire);
+    sneck__wire_step(&link->wire, readable.commands);
+    if (link->inbox.state != INBOX_CLOSED)
+        sneck__wire_step(&link->inbox.wire, readable.inbox);
     int64_t now = sneck__now_ms();
-    check_limits(link, now);
+    check_limit(link, now);
     fire_timers(link, now);
-    flush(link);
+    sneck__wire_flush(&link->inbox.wire);
+    sneck__wire_flush(&link->wire);
 }
 
 void sneck_link_step(sneck_link *link)
 {
-    sneck__link_step(link, true);
+    sneck__link_step(link, (struct readable){true, true});
 }
 
 size_t sneck_link_fds(const sneck_link *link, struct pollfd fds[SNECK_LINK_FDS])
 {
-    const struct buffer *waiting = link->state == LINK_READY ? &link->out : &link->hello;
-    if (!link->context)
-        return 0;
-    fds[0] = (struct pollfd){.fd = link->context->fd, .events = POLLIN};
-    if (link->state == LINK_CONNECTING)
-        fds[0].events = POLLOUT;
-    else if (waiting->sent < waiting->len)
-        fds[0].events |= POLLOUT;
-    return 1;
+    size_t n = sneck__wire_poll(&link->wire, &fds[0]);
+    return n + sneck__wire_poll(&link->inbox.wire, &fds[n]);
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -458,13 +273,12 @@ static int64_t earlier(int64_t a, int64_t b)
 
 int64_t sneck_link_timeout_ms(const sneck_link *link)
 {
-    int64_t next = NEVER_MS;
-    if (link->state == LINK_CLOSED && link->count > 0)
+    if (must_open(link) || must_open_inbox(link))
         return 0;
-    if (link->state == LINK_CONNECTING || link->state == LINK_GREETING)
-        next = link->connect_limit_ms;
-    else if (link->count > 0)
-        next = request_at(link, 0)->limit_ms;
+    int64_t next = earlier(sneck__wire_limit_ms(&link->wire),
+                           sneck__wire_limit_ms(&link->inbox.wire));
+    if (link->wire.state == WIRE_READY && link->count > 0)
+        next = earlier(next, request_at(link, 0)->limit_ms);
     for (const sneck_op *op = link->ops; op; op = op->next)
         next = earlier(next, op->timer_ms);
     if (next == NEVER_MS)
@@ -482,6 +296,9 @@ int sneck_link_new(sneck_link **out, sneck_client *client)
         return SNECK_NO_MEMORY;
     link->client = sneck__client_share(client);
     link->fork_count = sneck__fork_count();
+    link->wire.owner = &link_owner;
+    link->wire.client = client;
+    sneck__inbox_init(&link->inbox, client);
     *out = link;
     return SNECK_OK;
 }
@@ -492,9 +309,8 @@ void sneck_link_free(sneck_link *link)
         return;
     while (link->ops)
         sneck__op_detach(link->ops);
-    disconnect(link);
-    sneck__buffer_clear(&link->hello);
-    sneck__buffer_clear(&link->out);
+    sneck__wire_clear(&link->wire);
+    sneck__wire_clear(&link->inbox.wire);
     free(link->requests);
     sneck__client_drop(link->client);
     free(link);

@@ -1,19 +1,10 @@
 #ifndef SNECK_LINK_H
 #define SNECK_LINK_H
 
-#include "buffer.h"
-#include "reply_guard.h"
-#include "resolve.h"
+#include "inbox.h"
 #include "sneck.h"
-
-#include <hiredis/hiredis.h>
-
-/* A command as pointers and lengths, all borrowed. */
-struct command {
-    size_t argc;
-    const char *const *argv;
-    const size_t *len;
-};
+#include "text.h"
+#include "wire.h"
 
 /* A command that was queued and is not answered yet. */
 struct request {
@@ -24,29 +15,21 @@ struct request {
 
 struct sneck_link {
     sneck_client *client;            /* a reference */
-    enum link_state { LINK_CLOSED, LINK_CONNECTING, LINK_GREETING, LINK_READY } state;
-    unsigned fork_count;             /* whose socket it is */
-    redisContext *context;           /* owned; NULL when closed */
-    struct reply_guard guard;
-
-    struct buffer hello;             /* AUTH, SELECT, ...: goes before `out` */
-    struct buffer out;               /* the commands queued */
+    unsigned fork_count;             /* whose sockets these are */
+    struct wire wire;                /* for commands */
+    struct inbox inbox;              /* for grants; closed until something waits */
 
     struct request *requests;        /* a ring, in the order sent; owned */
     size_t first, count, size;
 
-    size_t greetings;                /* replies to AUTH, SELECT, ... to come */
-    struct places places;            /* the host's addresses, while connecting */
-    int64_t connect_limit_ms;        /* when this address, or the greeting, is overdue */
-    int64_t connect_end_ms;          /* when connecting as a whole is */
-    int64_t used_ms;                 /* when a reply came last */
-    bool was_ready;                  /* this connection has answered once */
+    int64_t used_ms;                 /* when the last reply came */
+    bool answered;                   /* this connection has answered once */
 
     sneck_op *ops;                   /* those on this link, doubly linked */
     sneck_link *next_idle;           /* in the client's pool */
 
     int fail_status;                 /* of the last failure, with its message */
-    char fail_code[24];
+    char fail_code[CODE_SIZE];
     char fail_text[SNECK_ERROR_SIZE];
 };
 
@@ -54,9 +37,12 @@ struct sneck_link {
  * NULL. Nothing is sent before the next step. false: no memory, nothing queued. */
 bool sneck__link_send(sneck_link *link, sneck_op *op, struct command command);
 
-/* One step; reads only when told that there is something to read, which spares
- * a system call to who has just polled. */
-void sneck__link_step(sneck_link *link, bool readable);
+/* One step; reads only where told that there is something to read, which spares a
+ * system call to who has just polled. */
+struct readable {
+    bool commands, inbox;
+};
+void sneck__link_step(sneck_link *link, struct readable readable);
 
 /* Makes tombstones of the op's requests: their replies will be swallowed. */
 void sneck__link_abandon(sneck_link *link, const sneck_op *op);
@@ -66,5 +52,9 @@ bool sneck__link_unsent(const sneck_link *link, const sneck_op *op);
 
 /* No reply is outstanding and nothing waits to be sent. */
 bool sneck__link_quiet(const sneck_link *link);
+
+/* From the inbox: its state has changed; a message has come. */
+void sneck__link_wake(sneck_link *link);
+void sneck__link_deliver(sneck_link *link, const char *message, size_t len);
 
 #endif

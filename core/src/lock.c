@@ -43,6 +43,8 @@ static int check_arguments(const sneck_client *client, const void *name, size_t 
         return refuse_lock(error, what, "start the options from SNECK_LOCK_OPTIONS");
     if (o->ttl_ms < SNECK_TTL_MIN_MS || o->ttl_ms > SNECK_TTL_MAX_MS)
         return refuse_lock(error, what, "a ttl is from 3 ms to 365 days");
+    if (o->poll_ms < 1 || o->poll_ms > SNECK_TTL_MAX_MS)
+        return refuse_lock(error, what, "a poll interval is from 1 ms to 365 days");
     return SNECK_OK;
 }
 
@@ -51,6 +53,8 @@ static void destroy_lock(sneck_lock *lock)
     pthread_mutex_destroy(&lock->mutex);
     sneck__client_drop(lock->client);
     free(lock->name);
+    free(lock->queue.text);
+    free(lock->seen.text);
     free(lock->label);
     free(lock->token);
     free(lock);
@@ -62,6 +66,8 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
     const sneck_client *client = lock->client;
     const char *label = o->label ? o->label : client->label;
     lock->ttl_ms = o->ttl_ms;
+    lock->poll_ms = o->poll_ms;
+    lock->fair = o->fair;
     lock->name_len = client->prefix_len + name_len;
     lock->name = malloc(lock->name_len);
     lock->token = malloc(OWN_TOKEN_MAX);
@@ -70,6 +76,10 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
         return false;
     memcpy(lock->name, client->prefix, client->prefix_len);
     memcpy(lock->name + client->prefix_len, name, name_len);
+    if (!sneck__companion(&lock->queue, lock->name, lock->name_len, "queue") ||
+        !sneck__companion(&lock->seen, lock->name, lock->name_len, "seen"))
+        return false;
+    lock->hash = sneck__hash(lock->name, lock->name_len);
     lock->fork_count = sneck__fork_count();
     lock->head_len = sneck__token_head(lock->head, lock->label);
     return true;

@@ -2,6 +2,7 @@
 #define SNECK_LOCK_H
 
 #include "client.h"
+#include "companion.h"
 #include "text.h"
 #include "token.h"
 
@@ -14,7 +15,12 @@ struct sneck_lock {
     sneck_client *client;       /* a reference */
     char *name;                 /* the key: prefix and name; never changes */
     size_t name_len;
+    struct companion queue;     /* who waits, by arrival */
+    struct companion seen;      /* when they were last seen */
+    uint32_t hash;              /* of the name */
     int64_t ttl_ms;
+    int64_t poll_ms;            /* between two askings where nothing wakes */
+    bool fair;                  /* never passes the queue */
     char *label;                /* or NULL */
     char what[QUOTED_SIZE + 8]; /* `lock "name"`, for messages */
 

@@ -93,6 +93,8 @@ void sneck__op_end(sneck_op *op, int status, const char *format, ...)
     va_end(args);
     op->status = status;
     op->timer_ms = NEVER_MS;
+    if (status == SNECK_UNKNOWN)
+        atomic_fetch_add(&op->link->client->counters.unknown, 1);
     if (op->in_flight > 0)
         sneck__link_abandon(op->link, op);
     op->in_flight = 0;
@@ -115,15 +117,6 @@ void sneck__op_end_lost(sneck_op *op, bool sent, const char *what)
     else
         sneck__op_end(op, status, "%s: %s", what, link->fail_text);
     memcpy(op->server_code, link->fail_code, sizeof op->server_code);
-}
-
-void sneck__code_word(char out[24], const char *text, size_t len)
-{
-    size_t n = 0;
-    while (n < len && n < 23 && text[n] > ' ' && text[n] < 0x7f)
-        n++;
-    memcpy(out, text, n);
-    out[n] = '\0';
 }
 
 static const char *advice(const char *code)
@@ -175,18 +168,17 @@ static void set_arg(sneck_op *op, size_t i, const char *bytes, size_t len)
     op->argv_len[i] = len;
 }
 
-void sneck__op_script(sneck_op *op, const struct script *script, const char *key,
-                      size_t key_len, size_t argc, const char *const *argv,
-                      const size_t *len)
+void sneck__op_script(sneck_op *op, const struct script *script, size_t count,
+                      const char *const *words, const size_t *len)
 {
+    static const char *const digits[] = {"0", "1", "2", "3"};
     op->script = script;
-    op->argc = 4 + argc;
+    op->argc = 3 + count;
     set_arg(op, 0, "EVALSHA", 7);
     set_arg(op, 1, script->sha1, 40);
-    set_arg(op, 2, "1", 1);
-    set_arg(op, 3, key, key_len);
-    for (size_t i = 0; i < argc; i++)
-        set_arg(op, 4 + i, argv[i], len[i]);
+    set_arg(op, 2, digits[script->keys], 1);
+    for (size_t i = 0; i < count; i++)
+        set_arg(op, 3 + i, words[i], len[i]);
     send_script(op);
 }
 
@@ -226,35 +218,53 @@ void sneck__op_timer(sneck_op *op)
     op->class->timer(op);
 }
 
+void sneck__op_wake(sneck_op *op)
+{
+    if (op->class->wake && op->status == SNECK_PENDING)
+        op->class->wake(op);
+}
+
+bool sneck__op_message(sneck_op *op, const char *message, size_t len)
+{
+    return op->class->message && op->status == SNECK_PENDING &&
+           op->class->message(op, message, len);
+}
+
 /* ------------------------------------------------------------------- waiting */
 
+/* Waits until a descriptor is ready, a timer is due or a signal came. The only
+ * poll(2) of the library. Returns false where nothing was ready. */
+static bool wait_for(const sneck_link *link, int64_t timeout_ms, struct readable *readable)
+{
+    struct pollfd fds[SNECK_LINK_FDS];
+    nfds_t n = (nfds_t)sneck_link_fds(link, fds);
+    bool ready = poll(fds, n, (int)timeout_ms) > 0;
+    bool has_commands = link->wire.state != WIRE_CLOSED;
+    readable->commands = ready && has_commands && fds[0].revents;
+    readable->inbox = ready && n > has_commands && fds[has_commands].revents;
+    return ready;
+}
+
 /* Steps the link until the op has ended and, after that, until the cleanups that
- * it left behind are answered or `settle_ms` has passed. */
+ * it left behind are answered or SETTLE_MS have passed. */
 static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
 {
     sneck_link *link = op->link;
     int64_t settled_ms = NEVER_MS;
-    bool readable = false;
+    struct readable readable = {false, false};
     for (;;) {
         sneck__link_step(link, readable);
-        if (op->status != SNECK_PENDING) {
-            if (!op->pooled || sneck__link_quiet(link))
-                return;
-            int64_t now = sneck__now_ms();
-            if (settled_ms == NEVER_MS)
-                settled_ms = now + SETTLE_MS;
-            if (now >= settled_ms)
-                return;
-        }
-        struct pollfd fds[SNECK_LINK_FDS];
-        nfds_t n = (nfds_t)sneck_link_fds(link, fds);
+        bool pending = op->status == SNECK_PENDING;
+        if (!pending && (!op->pooled || sneck__link_quiet(link)))
+            return;
+        if (!pending && settled_ms == NEVER_MS)
+            settled_ms = sneck__now_ms() + SETTLE_MS;
+        if (!pending && sneck__now_ms() >= settled_ms)
+            return;
         int64_t timeout = sneck_link_timeout_ms(link);
-        bool watch = interrupt && op->status == SNECK_PENDING;
-        if ((watch || settled_ms != NEVER_MS) && (timeout < 0 || timeout > SLICE_MS))
+        if ((!pending || interrupt) && (timeout < 0 || timeout > SLICE_MS))
             timeout = SLICE_MS;
-        int ready = poll(fds, n, (int)timeout);
-        readable = ready > 0;
-        if (watch && ready <= 0 && interrupt(data))
+        if (!wait_for(link, timeout, &readable) && pending && interrupt && interrupt(data))
             sneck_op_cancel(op);
     }
 }

@@ -7,7 +7,7 @@
 #include "sneck.h"
 #include "text.h"
 
-#define SCRIPT_ARGS_MAX 2
+#define SCRIPT_WORDS_MAX 8 /* keys and arguments of a script */
 
 /* What a capability is, to the link and to op.c. Every function gets the op; only
  * `reply` and `lost` must be there. None of them blocks. */
@@ -19,6 +19,10 @@ struct op_class {
     void (*lost)(sneck_op *op, bool sent);
     /* Its timer ran out; the timer is off already. */
     void (*timer)(sneck_op *op);
+    /* The link's inbox has another state, or its connection broke. */
+    void (*wake)(sneck_op *op);
+    /* A message came to the inbox; true: it was for this op. */
+    bool (*message)(sneck_op *op, const char *message, size_t len);
     /* Gives up while pending, and sends what cleans up; ends with INTERRUPTED
      * unless it ended the op itself. */
     void (*cancel)(sneck_op *op);
@@ -37,11 +41,11 @@ struct sneck_op {
 
     /* The script under way, kept for EVAL should the server not know it. */
     const struct script *script;
-    const char *argv[4 + SCRIPT_ARGS_MAX];
-    size_t argv_len[4 + SCRIPT_ARGS_MAX];
+    const char *argv[3 + SCRIPT_WORDS_MAX];
+    size_t argv_len[3 + SCRIPT_WORDS_MAX];
     size_t argc;
 
-    char server_code[24];
+    char server_code[CODE_SIZE];
     char error[SNECK_ERROR_SIZE];
 };
 
@@ -58,10 +62,10 @@ void sneck__op_end(sneck_op *op, int status, const char *format, ...);
 /* Sends one command for the op; ends it with NO_MEMORY where that fails. */
 void sneck__op_send(sneck_op *op, struct command command);
 
-/* Runs a script on one key. All bytes must stay until its reply is there. */
-void sneck__op_script(sneck_op *op, const struct script *script, const char *key,
-                      size_t key_len, size_t argc, const char *const *argv,
-                      const size_t *len);
+/* Runs a script; `words` are its keys, then its arguments. All bytes must stay
+ * until its reply is there. */
+void sneck__op_script(sneck_op *op, const struct script *script, size_t count,
+                      const char *const *words, const size_t *len);
 
 /* Ends the op as its link failed: `what` names the subject, as in "lock "x"". */
 void sneck__op_end_lost(sneck_op *op, bool sent, const char *what);
@@ -69,16 +73,18 @@ void sneck__op_end_lost(sneck_op *op, bool sent, const char *what);
 /* Ends the op for an error reply, or for one of a type that was not expected. */
 void sneck__op_end_reply(sneck_op *op, const redisReply *reply, const char *what);
 
-/* Copies the code word that an error reply starts with. */
-void sneck__code_word(char out[24], const char *text, size_t len);
-
 /* Moves the reply out of an execute op that ended OK; the caller frees it. */
 sneck_reply *sneck__execute_take(sneck_op *op);
+
+/* Moves the list out of a waiters op that ended OK. */
+sneck_waiter *sneck__waiters_take(sneck_op *op, size_t *count);
 
 /* What the link calls. */
 void sneck__op_reply(sneck_op *op, redisReply *reply);
 void sneck__op_lost(sneck_op *op, bool sent);
 void sneck__op_timer(sneck_op *op);
+void sneck__op_wake(sneck_op *op);
+bool sneck__op_message(sneck_op *op, const char *message, size_t len);
 void sneck__op_detach(sneck_op *op);
 
 #endif

@@ -1,17 +1,16 @@
-/* release.c - the op that gives a lock back: compare and delete, in one script.
+/* release.c - the op that gives a lock back: compare, and hand on or delete, in
+ * one script.
  *
  * GET, compare and DEL from the client would delete the next holder's lock when
  * ours expires in between. Until a definite answer the token is kept, so that a
  * release whose reply was lost can be repeated.
  */
-#include "lock.h"
-#include "op.h"
+#include "lock_op.h"
 
 #include <stdlib.h>
 
 struct release {
-    sneck_op op;
-    sneck_lock *lock;        /* a reference */
+    struct lock_op base;
     char *token;             /* owned; the one to release */
     size_t token_len;
     int64_t deadline_ms;     /* its validity, taken back while this is under way */
@@ -22,78 +21,84 @@ static bool release_reply(sneck_op *op, redisReply *reply)
 {
     struct release *r = (struct release *)op;
     if (reply->type != REDIS_REPLY_INTEGER) {
-        sneck__op_end_reply(op, reply, r->lock->what);
-        sneck__lock_undo_release(r->lock, r->token, r->token_len, r->deadline_ms);
+        sneck__op_end_reply(op, reply, r->base.lock->what);
+        sneck__lock_undo_release(r->base.lock, r->token, r->token_len, r->deadline_ms);
         return false;
     }
-    bool expected = sneck__lock_forget(r->lock, r->token, r->token_len);
-    if (reply->integer == 1 || expected)
+    bool expected = sneck__lock_forget(r->base.lock, r->token, r->token_len);
+    if (reply->integer > 0 || expected) {
         sneck__op_end(op, SNECK_OK, "%s", "");
-    else
-        sneck__op_end(op, SNECK_NOT_OWNER, "%s: lost before its release: it had expired, or was"
-                      " deleted%s; use a longer ttl, or extend it in time", r->lock->what,
-                      reply->integer == 0 ? ", and has another owner now" : "");
+        if (reply->integer == 3)
+            sneck__client_count_wakeups(r->base.lock->client, false);
+        return false;
+    }
+    atomic_fetch_add(&r->base.lock->client->counters.lost, 1);
+    sneck__op_end(op, SNECK_NOT_OWNER, "%s: lost before its release: it had expired, or was"
+                  " deleted%s; use a longer ttl, or extend it in time", r->base.lock->what,
+                  reply->integer == 0 ? ", and has another owner now" : "");
     return false;
 }
 
 static void doubt_release(struct release *r)
 {
-    sneck__lock_doubt_release(r->lock, r->token, r->token_len, r->in_time);
+    sneck__lock_doubt_release(r->base.lock, r->token, r->token_len, r->in_time);
 }
 
 static void release_lost(sneck_op *op, bool sent)
 {
     struct release *r = (struct release *)op;
-    sneck__op_end_lost(op, sent, r->lock->what);
+    sneck__op_end_lost(op, sent, r->base.lock->what);
     if (sent)
         doubt_release(r);
     else
-        sneck__lock_undo_release(r->lock, r->token, r->token_len, r->deadline_ms);
+        sneck__lock_undo_release(r->base.lock, r->token, r->token_len, r->deadline_ms);
 }
 
 static void release_cancel(sneck_op *op)
 {
     struct release *r = (struct release *)op;
     sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while its release was under way; release"
-                  " again to be certain", r->lock->what);
+                  " again to be certain", r->base.lock->what);
     doubt_release(r);
 }
 
 static void release_clear(sneck_op *op)
 {
-    struct release *r = (struct release *)op;
-    sneck__lock_drop(r->lock);
-    free(r->token);
+    free(((struct release *)op)->token);
+    sneck__lock_op_clear(op);
 }
 
 static const struct op_class release_class = {
-    release_reply, release_lost, NULL, release_cancel, release_clear,
+    .reply = release_reply,
+    .lost = release_lost,
+    .cancel = release_cancel,
+    .clear = release_clear,
 };
 
 static void begin_release(struct release *r)
 {
-    sneck_lock *lock = r->lock;
+    sneck_lock *lock = r->base.lock;
     if (sneck__lock_copy_token(lock, &r->token, &r->token_len) != SNECK_OK) {
-        sneck__op_end(&r->op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
+        sneck__op_end(&r->base.op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
     } else if (!r->token) {
-        sneck__op_end(&r->op, SNECK_NOT_OWNER, "%s: not held by this object: it was not acquired,"
+        sneck__op_end(&r->base.op, SNECK_NOT_OWNER, "%s: not held by this object: it was not acquired,"
                       " or released already", lock->what);
     } else {
         r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
         r->in_time = sneck__now_ms() < r->deadline_ms;
-        sneck__op_script(&r->op, &script_release, lock->name, lock->name_len, 1,
-                         (const char *const[]){r->token}, &r->token_len);
+        sneck__lock_op_script(&r->base, &script_release, 2,
+                              (const char *const[]){r->token, ""},
+                              (const size_t[]){r->token_len, 0});
     }
 }
 
 int sneck_lock_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
 {
-    struct release *r = sneck__op_new(sizeof *r, &release_class, lock->client, link);
+    struct release *r = sneck__lock_op_new(sizeof *r, &release_class, lock, link);
     if (!r)
         return SNECK_NO_MEMORY;
-    r->lock = sneck__lock_share(lock);
-    if (r->op.status == SNECK_PENDING)
+    if (r->base.op.status == SNECK_PENDING)
         begin_release(r);
-    *out = &r->op;
+    *out = &r->base.op;
     return SNECK_OK;
 }

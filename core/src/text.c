@@ -41,3 +41,12 @@ void sneck__message(char *error, const char *format, ...)
     vsnprintf(error, SNECK_ERROR_SIZE, format, args);
     va_end(args);
 }
+
+void sneck__code_word(char out[CODE_SIZE], const char *text, size_t len)
+{
+    size_t n = 0;
+    while (n < len && n < CODE_SIZE - 1 && text[n] > ' ' && text[n] < 0x7f)
+        n++;
+    memcpy(out, text, n);
+    out[n] = '\0';
+}

@@ -14,4 +14,10 @@ const char *sneck__quote(char out[QUOTED_SIZE], const void *bytes, size_t len);
 __attribute__((format(printf, 2, 3)))
 void sneck__message(char *error, const char *format, ...);
 
+/* Room for a code word such as WRONGTYPE. */
+#define CODE_SIZE 24
+
+/* Copies the code word that an error reply starts with. */
+void sneck__code_word(char out[CODE_SIZE], const char *text, size_t len);
+
 #endif

@@ -1,0 +1,63 @@
+#ifndef SNECK_ACQUIRE_H
+#define SNECK_ACQUIRE_H
+
+#include "lock_op.h"
+
+#define ENTRY_SIZE (OWN_TOKEN_MAX + INBOX_ID_SIZE + 24)
+
+/* The op that takes a lock. acquire.c has its beginning and its ends, waiting.c
+ * what lies between. */
+struct acquire {
+    struct lock_op base;
+    enum acquire_phase {
+        SETTING,    /* SET NX PX is under way */
+        ASKING,     /* acquire.lua is under way */
+        JOINING,    /* the inbox is being opened */
+        QUEUED,     /* in the queue: a grant, or the timer, comes next */
+        PAUSING,    /* not in the queue: the timer comes next */
+        CONFIRMING, /* extend.lua is under way: is the grant still good? */
+    } phase;
+    int64_t wait_ms;
+    int64_t begun_ms;
+    int64_t end_ms;                 /* of the wait; NEVER_MS: no end */
+    int64_t sent_ms;                /* before the last request was sent */
+    bool answered;                  /* the server was there once */
+    bool uncertain;                 /* a lost request may have taken the lock */
+    bool contended;                 /* it was found busy */
+    uint32_t random;
+    sneck_holder holder;            /* who had it when we asked last */
+
+    int64_t queued_ms;              /* before the request that queued us; 0: not */
+    bool granted;                   /* a grant came while a request is under way */
+    int64_t grant_received_ms;
+    int64_t grant_delay_ms;         /* the server's time from queueing to granting */
+    int64_t grant_ttl_ms;
+
+    size_t token_len, ttl_len, entry_len, former_len;
+    char ttl[24];                   /* the lock's ttl in decimal */
+    char token[OWN_TOKEN_MAX];
+    char entry[ENTRY_SIZE];         /* ours in the queue: "token inbox ttl" */
+    char former[ENTRY_SIZE];        /* the one before, with an inbox that is gone */
+};
+
+sneck_lock *sneck__acquire_lock(struct acquire *a);
+
+/* acquire.c: how it ends. */
+void sneck__acquire_won(struct acquire *a, int64_t deadline_ms);
+void sneck__acquire_not_free(struct acquire *a);
+void sneck__acquire_too_slow(struct acquire *a);
+
+/* Notes the time before a request, and for how long its answer is waited for. */
+void sneck__acquire_expect(struct acquire *a);
+bool sneck__acquire_time_left(const struct acquire *a);
+
+/* waiting.c: what follows each event. `look` asks once, outside of the queue. */
+void sneck__wait_look(struct acquire *a);
+void sneck__wait_next(struct acquire *a);
+void sneck__wait_retry(struct acquire *a);
+bool sneck__wait_reply(struct acquire *a, const redisReply *reply);
+void sneck__wait_timer(struct acquire *a);
+void sneck__wait_wake(struct acquire *a);
+bool sneck__wait_message(struct acquire *a, const char *message, size_t len);
+
+#endif

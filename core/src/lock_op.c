@@ -1,0 +1,44 @@
+/* lock_op.c - what the ops on a lock have in common. */
+#include "lock_op.h"
+
+#include <string.h>
+
+void *sneck__lock_op_new(size_t size, const struct op_class *class, sneck_lock *lock,
+                         sneck_link *link)
+{
+    struct lock_op *o = sneck__op_new(size, class, lock->client, link);
+    if (o)
+        o->lock = sneck__lock_share(lock);
+    return o;
+}
+
+void sneck__lock_op_clear(sneck_op *op)
+{
+    sneck__lock_drop(((struct lock_op *)op)->lock);
+}
+
+void sneck__lock_op_script(struct lock_op *o, const struct script *script, size_t argc,
+                           const char *const *argv, const size_t *len)
+{
+    const sneck_lock *lock = o->lock;
+    const char *words[SCRIPT_WORDS_MAX] = {lock->name, lock->queue.text, lock->seen.text};
+    size_t sizes[SCRIPT_WORDS_MAX] = {lock->name_len, lock->queue.len, lock->seen.len};
+    for (size_t i = 0; i < argc; i++) {
+        words[script->keys + i] = argv[i];
+        sizes[script->keys + i] = len[i];
+    }
+    sneck__op_script(&o->op, script, script->keys + argc, words, sizes);
+}
+
+/* It is an EVAL, so that it needs no second try. */
+void sneck__lock_op_clean_up(struct lock_op *o, const char *token, size_t token_len,
+                             const char *entry, size_t entry_len)
+{
+    const sneck_lock *lock = o->lock;
+    const char *text = script_release.text;
+    sneck__link_send(o->op.link, NULL, (struct command){8,
+        (const char *const[]){"EVAL", text, "3", lock->name, lock->queue.text,
+                              lock->seen.text, token, entry},
+        (const size_t[]){4, strlen(text), 1, lock->name_len, lock->queue.len,
+                         lock->seen.len, token_len, entry_len}});
+}

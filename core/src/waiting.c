@@ -1,0 +1,298 @@
+/* waiting.c - how an acquire waits: in the lock's queue, or by polling.
+ *
+ *              inbox not open                ready
+ *   wait_next ---------------> JOINING -------------> ASKING (with an entry)
+ *      | denied, or one try                              |  in the queue
+ *      v                                                 v
+ *   ASKING (without) --not free--> PAUSING            QUEUED --timer--> ASKING
+ *      ^                             |                   | grant
+ *      +----------- timer -----------+                   v
+ *                                       CONFIRMING, if in doubt --> held
+ *                                          \-- too late --> ASKING
+ *
+ * A grant says how long after our queueing the server gave us the lock. Our clock
+ * from before that queueing plus this delay is a time not after the grant, so the
+ * lease is never believed to be longer than it is, however late the grant is read.
+ *
+ * The timer is the safety net for everything that a grant can miss: a holder that
+ * died, a message that was lost, a server that restarted. The first in the queue
+ * asks again when the holder's lease ends, the next ones a little later, and all of
+ * them every two seconds, which also tells that they are not frozen. Since a holder
+ * may have as short a ttl as ours, nobody waits longer than one ttl to look again.
+ */
+#include "acquire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEARTBEAT_MS 2000   /* at least this often; a fourth of it is jitter */
+#define STAGGER_MS 50       /* between the ranks that watch a lease end */
+#define WATCHERS 3          /* how many do */
+#define RETRY_MS 50         /* after a failure; jittered by half */
+
+static uint32_t next_random(struct acquire *a)
+{
+    a->random ^= a->random << 13;
+    a->random ^= a->random >> 17;
+    a->random ^= a->random << 5;
+    return a->random;
+}
+
+/* A time from 0.5 to 1.5 of ms. */
+static int64_t jittered(struct acquire *a, int64_t ms)
+{
+    return ms / 2 + (int64_t)(next_random(a) % (uint64_t)(ms + 1));
+}
+
+static void set_timer(struct acquire *a, int64_t pause_ms)
+{
+    int64_t due = sneck__later_ms(sneck__now_ms(), pause_ms);
+    a->base.op.timer_ms = due < a->end_ms ? due : a->end_ms;
+}
+
+/* -------------------------------------------------------------------- asking */
+
+static bool in_queue_with(const struct acquire *a, const char *inbox)
+{
+    size_t len = strlen(inbox);
+    return a->queued_ms && a->entry_len > a->token_len + len + 1 &&
+           memcmp(a->entry + a->token_len + 1, inbox, len) == 0;
+}
+
+/* Makes our entry for this inbox; the one that it replaces, if any, is `former`. */
+static void write_entry(struct acquire *a, const char *inbox)
+{
+    a->former_len = 0;
+    if (in_queue_with(a, inbox))
+        return;
+    if (a->queued_ms) {
+        memcpy(a->former, a->entry, a->entry_len);
+        a->former_len = a->entry_len;
+    }
+    a->entry_len = (size_t)snprintf(a->entry, sizeof a->entry, "%.*s %s %s",
+                                    (int)a->token_len, a->token, inbox, a->ttl);
+}
+
+static void ask(struct acquire *a, const char *entry, size_t entry_len, const char *former,
+                size_t former_len)
+{
+    a->phase = ASKING;
+    sneck__acquire_expect(a);
+    sneck__lock_op_script(&a->base, &script_acquire, 5,
+        (const char *const[]){a->token, a->ttl, entry, former, a->queued_ms ? "1" : "0"},
+        (const size_t[]){a->token_len, a->ttl_len, entry_len, former_len, 1});
+}
+
+/* Asks with an entry, and so stays in the queue or joins it. */
+static void ask_in_queue(struct acquire *a)
+{
+    write_entry(a, a->base.op.link->inbox.id);
+    int64_t first_ms = a->queued_ms;
+    ask(a, a->entry, a->entry_len, a->former, a->former_len);
+    a->queued_ms = first_ms ? first_ms : a->sent_ms;
+}
+
+/* Asks without one, and so leaves the queue. */
+static void ask_outside(struct acquire *a)
+{
+    ask(a, "", 0, a->entry, a->queued_ms ? a->entry_len : 0);
+}
+
+void sneck__wait_look(struct acquire *a)
+{
+    ask_outside(a);
+}
+
+void sneck__wait_next(struct acquire *a)
+{
+    if (!sneck__acquire_time_left(a)) {
+        ask_outside(a);
+        return;
+    }
+    switch (sneck__inbox_want(&a->base.op.link->inbox)) {
+    case INBOX_READY:
+        ask_in_queue(a);
+        break;
+    case INBOX_DENIED:
+        ask_outside(a);
+        break;
+    case INBOX_CLOSED:
+    case INBOX_OPENING:
+        a->phase = JOINING;
+        a->base.op.timer_ms = a->end_ms;
+        break;
+    }
+}
+
+void sneck__wait_retry(struct acquire *a)
+{
+    a->phase = PAUSING;
+    set_timer(a, jittered(a, RETRY_MS));
+}
+
+/* ------------------------------------------------------------------- waiting */
+
+/* When to look again, from the queue. */
+static int64_t pause_in_queue(struct acquire *a, int64_t rank)
+{
+    const sneck_lock *lock = a->base.lock;
+    int64_t beat = lock->ttl_ms < HEARTBEAT_MS ? lock->ttl_ms : HEARTBEAT_MS;
+    if (beat < STAGGER_MS)
+        beat = STAGGER_MS;
+    beat -= (int64_t)(next_random(a) % (uint64_t)(beat / 4 + 1));
+    int64_t end = a->holder.ttl_ms + 1 + rank * STAGGER_MS;
+    if (a->holder.foreign && rank == 0 && lock->poll_ms < beat)
+        beat = jittered(a, lock->poll_ms);
+    if (a->holder.ttl_ms >= 0 && rank < WATCHERS && end < beat)
+        beat = end;
+    return beat;
+}
+
+/* When to ask again, from outside of the queue. */
+static int64_t pause_outside(struct acquire *a)
+{
+    int64_t pause = jittered(a, a->base.lock->poll_ms);
+    bool soon = a->holder.ttl_ms >= 0 && a->holder.ttl_ms < pause;
+    return soon ? a->holder.ttl_ms + 1 : pause;
+}
+
+static void not_free(struct acquire *a, const redisReply *const *holder)
+{
+    int64_t rank = holder[2]->integer;
+    a->uncertain = false;
+    a->contended = true;
+    sneck__token_read(&a->holder, holder[1]->str, (size_t)holder[1]->len, holder[0]->integer);
+    if (rank < 0)
+        a->queued_ms = 0;
+    if (!sneck__acquire_time_left(a) && rank < 0) {
+        sneck__acquire_not_free(a);
+    } else if (rank >= 0) {
+        a->phase = QUEUED;
+        set_timer(a, pause_in_queue(a, rank));
+    } else if (a->base.op.link->inbox.state == INBOX_DENIED) {
+        a->phase = PAUSING;
+        set_timer(a, pause_outside(a));
+    } else {
+        sneck__wait_next(a); /* one look for a fair lock: now queue */
+    }
+}
+
+/* -------------------------------------------------------------------- grants */
+
+static void confirm(struct acquire *a)
+{
+    a->phase = CONFIRMING;
+    sneck__acquire_expect(a);
+    sneck__lock_op_script(&a->base, &script_extend, 2,
+                          (const char *const[]){a->token, a->ttl},
+                          (const size_t[]){a->token_len, a->ttl_len});
+}
+
+/* The grant took us out of the queue. If much of the lease has passed, or the
+ * server took us for frozen, ask whether the lock is still ours. */
+static void take_grant(struct acquire *a)
+{
+    const sneck_lock *lock = a->base.lock;
+    int64_t given_ms = a->queued_ms + a->grant_delay_ms;
+    bool clocks_agree = given_ms <= a->grant_received_ms;
+    int64_t deadline_ms = sneck__validity_ms(clocks_agree ? given_ms : a->grant_received_ms,
+                                             lock->ttl_ms);
+    atomic_fetch_add(&lock->client->counters.granted, 1);
+    a->granted = false;
+    a->queued_ms = 0;
+    if (clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
+        deadline_ms - sneck__now_ms() > lock->ttl_ms / 2)
+        sneck__acquire_won(a, deadline_ms);
+    else
+        confirm(a);
+}
+
+bool sneck__wait_message(struct acquire *a, const char *message, size_t len)
+{
+    char numbers[48];
+    size_t from = a->token_len + 1;
+    if (len <= from || len - from >= sizeof numbers || message[a->token_len] != ' ' ||
+        memcmp(message, a->token, a->token_len) != 0)
+        return false;
+    memcpy(numbers, message + from, len - from);
+    numbers[len - from] = '\0';
+    char *rest;
+    a->grant_delay_ms = strtoll(numbers, &rest, 10);
+    a->grant_ttl_ms = strtoll(rest, NULL, 10);
+    a->grant_received_ms = sneck__now_ms();
+    a->contended = true;
+    a->granted = a->queued_ms != 0;
+    /* a request under way must be answered first: the server may do it later than
+     * our release, and would take the lock for nobody */
+    if (a->granted && a->base.op.in_flight == 0)
+        take_grant(a);
+    return true;
+}
+
+/* ------------------------------------------------------- what the op passes on */
+
+static bool is_holder(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+           reply->element[0]->type == REDIS_REPLY_INTEGER &&
+           reply->element[1]->type == REDIS_REPLY_STRING &&
+           reply->element[2]->type == REDIS_REPLY_INTEGER;
+}
+
+static bool is_number(const redisReply *reply, long long number)
+{
+    return reply->type == REDIS_REPLY_INTEGER && reply->integer == number;
+}
+
+/* The lease began when the request that was answered now was handled. */
+static void is_ours(struct acquire *a)
+{
+    int64_t deadline_ms = sneck__validity_ms(a->sent_ms, a->base.lock->ttl_ms);
+    a->uncertain = a->granted = false;
+    a->queued_ms = 0;
+    if (sneck__now_ms() < deadline_ms)
+        sneck__acquire_won(a, deadline_ms);
+    else if (sneck__acquire_time_left(a))
+        sneck__wait_next(a);
+    else
+        sneck__acquire_too_slow(a);
+}
+
+bool sneck__wait_reply(struct acquire *a, const redisReply *reply)
+{
+    if (is_number(reply, 1))
+        is_ours(a);
+    else if (a->phase == CONFIRMING && is_number(reply, 0))
+        sneck__wait_next(a);
+    else if (a->phase != ASKING || !is_holder(reply))
+        return false;
+    else if (a->granted)
+        take_grant(a);
+    else
+        not_free(a, (const redisReply *const *)reply->element);
+    if (a->base.op.status == SNECK_PENDING)
+        sneck__wait_wake(a);
+    return true;
+}
+
+void sneck__wait_timer(struct acquire *a)
+{
+    if (a->phase == QUEUED || a->phase == PAUSING)
+        atomic_fetch_add(&a->base.lock->client->counters.polls, 1);
+    sneck__wait_next(a);
+}
+
+void sneck__wait_wake(struct acquire *a)
+{
+    const struct inbox *inbox = &a->base.op.link->inbox;
+    if (a->phase == JOINING && inbox->state != INBOX_OPENING) {
+        if (inbox->state == INBOX_CLOSED)
+            sneck__wait_retry(a);
+        else
+            sneck__wait_next(a);
+    } else if (a->phase == QUEUED &&
+               (inbox->state != INBOX_READY || !in_queue_with(a, inbox->id))) {
+        sneck__wait_retry(a);
+    }
+}
