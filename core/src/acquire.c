@@ -75,7 +75,7 @@ void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
 {
     sneck__lock_hold(a->base.lock, a->token, a->token_len, deadline_ms);
     sneck__op_end(&a->base.op, SNECK_OK, "%s", "");
-    atomic_fetch_add_explicit(&counters_of(a)->acquired, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counters_of(a)->acquisitions, 1, memory_order_relaxed);
     count_end(a);
     sneck__note_busy(counters_of(a), a->base.lock->hash, a->contended);
 }

@@ -29,12 +29,12 @@ void sneck_client_stats(sneck_stats *out, const sneck_client *client)
 {
     const struct counters *c = &client->counters;
     *out = (sneck_stats){
-        .acquired = atomic_load_explicit(&c->acquired, memory_order_relaxed),
+        .acquisitions = atomic_load_explicit(&c->acquisitions, memory_order_relaxed),
         .contended = atomic_load_explicit(&c->contended, memory_order_relaxed),
-        .granted = atomic_load_explicit(&c->granted, memory_order_relaxed),
+        .handoffs = atomic_load_explicit(&c->handoffs, memory_order_relaxed),
         .polls = atomic_load_explicit(&c->polls, memory_order_relaxed),
         .wait_ms = atomic_load_explicit(&c->wait_ms, memory_order_relaxed),
-        .lost = atomic_load_explicit(&c->lost, memory_order_relaxed),
+        .losses = atomic_load_explicit(&c->losses, memory_order_relaxed),
         .unknown = atomic_load_explicit(&c->unknown, memory_order_relaxed),
         .wakeups = (sneck_wakeups)atomic_load_explicit(&c->wakeups, memory_order_relaxed),
     };

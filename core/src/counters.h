@@ -10,7 +10,7 @@
 /* What a client counts, and what it remembers of busy locks. Any thread may touch
  * it at any time. */
 struct counters {
-    atomic_uint_fast64_t acquired, contended, granted, polls, wait_ms, lost, unknown;
+    atomic_uint_fast64_t acquisitions, contended, handoffs, polls, wait_ms, losses, unknown;
     atomic_int wakeups;                     /* a sneck_wakeups */
     atomic_uint_fast32_t busy[BUSY_NAMES];  /* hashes of locks that were busy lately */
 };

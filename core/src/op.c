@@ -124,7 +124,7 @@ static const char *advice(const char *code)
     static const struct { const char *code, *text; } known[] = {
         {"NOPERM", "; grant the user what docs/acl.md lists"},
         {"NOAUTH", "; put user and password into the url"},
-        {"WRONGTYPE", "; the key is in use for something that is not a lock"},
+        {"WRONGTYPE", "; the key holds a value of another kind"},
         {"READONLY", "; connect to the primary, not to a replica"},
         {"OOM", "; the server is out of memory and refuses writes"},
     };

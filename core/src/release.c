@@ -32,7 +32,7 @@ static bool release_reply(sneck_op *op, redisReply *reply)
             sneck__client_count_wakeups(r->base.lock->client, false);
         return false;
     }
-    atomic_fetch_add(&r->base.lock->client->counters.lost, 1);
+    atomic_fetch_add(&r->base.lock->client->counters.losses, 1);
     sneck__op_end(op, SNECK_NOT_OWNER, "%s: lost before its release: it had expired, or was"
                   " deleted%s; use a longer ttl, or extend it in time", r->base.lock->what,
                   reply->integer == 0 ? ", and has another owner now" : "");

@@ -198,7 +198,7 @@ static void take_grant(struct acquire *a)
     bool clocks_agree = given_ms <= a->grant_received_ms;
     int64_t deadline_ms = sneck__validity_ms(clocks_agree ? given_ms : a->grant_received_ms,
                                              lock->ttl_ms);
-    atomic_fetch_add(&lock->client->counters.granted, 1);
+    atomic_fetch_add(&lock->client->counters.handoffs, 1);
     a->granted = false;
     a->queued_ms = 0;
     if (clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
