@@ -272,13 +272,13 @@ typedef enum sneck_wakeups {
 
 /* What a client and its locks have done since it was made. */
 typedef struct sneck_stats {
-    uint64_t acquisitions;/* successful acquires */
-    uint64_t contended;   /* acquires that found the lock busy */
-    uint64_t handoffs;   /* locks that were handed over to a waiter of ours */
-    uint64_t polls;       /* requests that a waiter sent because of its timer */
-    uint64_t wait_ms;     /* time that contended acquires took, summed up */
-    uint64_t losses;     /* leases that ended before their release or extend */
-    uint64_t unknown;     /* calls whose outcome is unknown */
+    uint64_t acquisitions; /* successful acquires */
+    uint64_t contended;    /* acquires that found the lock busy */
+    uint64_t handoffs;     /* locks that were handed over to a waiter of ours */
+    uint64_t polls;        /* requests that a waiter sent because of its timer */
+    uint64_t wait_ms;      /* time that contended acquires took, summed up */
+    uint64_t losses;       /* leases that ended before their release or extend */
+    uint64_t unknown;      /* calls whose outcome is unknown */
     sneck_wakeups wakeups;
 } sneck_stats;
 
