@@ -82,6 +82,36 @@ static PyObject *client_close(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+/* ------------------------------------------------------------------- stats */
+
+static const char *name_of(sneck_wakeups wakeups)
+{
+    switch (wakeups) {
+    case SNECK_WAKEUPS_UNTRIED:
+        return "untried";
+    case SNECK_WAKEUPS_USED:
+        return "used";
+    case SNECK_WAKEUPS_DENIED:
+        return "denied";
+    }
+    return "";
+}
+
+static PyObject *client_stats(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    sneck_stats stats;
+
+    sneck_client_stats(&stats, ((core_client *)self)->client);
+    return Py_BuildValue("KKKKdKKs", (unsigned long long)stats.acquisitions,
+                         (unsigned long long)stats.contended,
+                         (unsigned long long)stats.handoffs,
+                         (unsigned long long)stats.polls, (double)stats.wait_ms / 1000.0,
+                         (unsigned long long)stats.losses,
+                         (unsigned long long)stats.unknown, name_of(stats.wakeups));
+}
+
+/* -------------------------------------------------------------------- type */
+
 static PyMethodDef methods[] = {
     { "close", client_close, METH_NOARGS,
       PyDoc_STR("close($self, /)\n--\n\n"
@@ -96,11 +126,14 @@ static PyMethodDef methods[] = {
                 "in its place. Raises ServerError,\nOutcomeUnknown when the "
                 "reply was lost, ConnectionError, ProtocolError, and\n"
                 "ValueError for commands that would change the connection.") },
+    { "_stats", client_stats, METH_NOARGS,
+      PyDoc_STR("_stats($self, /)\n--\n\n"
+                "Give the fields of Stats. Asks nobody.") },
     { "_lock", CORE_METHOD(core_client_lock), METH_FASTCALL,
-      PyDoc_STR("_lock($self, cls, name, ttl, wait, label, /)\n--\n\n"
+      PyDoc_STR("_lock($self, cls, name, ttl, wait, label, fair, poll, /)\n--\n\n"
                 "Make a lock of the class `cls`; nothing is sent.") },
     { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
-      PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, /)\n--\n\n"
+      PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, /)\n--\n\n"
                 "Make a lock of the class `cls` that owns `token`.") },
     { NULL, NULL, 0, NULL },
 };

@@ -117,8 +117,8 @@ PyObject *core_connect(PyObject *module, PyObject *const *args,
 
 int core_add_lock(PyObject *module);
 
-/* Client._lock(cls, name, ttl, wait, label) and
- * Client._adopt(cls, name, token, ttl, wait, label) */
+/* Client._lock(cls, name, ttl, wait, label, fair, poll) and
+ * Client._adopt(cls, name, token, ttl, wait, label, fair, poll) */
 PyObject *core_client_lock(PyObject *self, PyObject *const *args,
                            Py_ssize_t nargs);
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args,

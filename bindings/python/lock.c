@@ -27,15 +27,28 @@ typedef struct lock_arguments {
     sneck_lock_options options;
 } lock_arguments;
 
-static int lock_options(PyObject *ttl, PyObject *wait, PyObject *label,
-                        lock_arguments *out)
+static int flag_arg(PyObject *value, bool *out)
 {
-    if (core_seconds_arg(ttl, "ttl", false, &out->options.ttl_ms) < 0)
+    int truth = PyObject_IsTrue(value);
+
+    *out = truth > 0;
+    return truth;
+}
+
+/* The arguments ttl, wait, label, fair and poll. */
+static int lock_options(PyObject *const *args, lock_arguments *out)
+{
+    PyObject *wait = args[1];
+
+    if (core_seconds_arg(args[0], "ttl", false, &out->options.ttl_ms) < 0)
         return -1;
     out->wait_ms = SNECK_FOREVER;
     if (wait != Py_None && core_seconds_arg(wait, "wait", true, &out->wait_ms) < 0)
         return -1;
-    return core_text_arg(label, "label", &out->options.label);
+    if (core_text_arg(args[2], "label", &out->options.label) < 0 ||
+        flag_arg(args[3], &out->options.fair) < 0)
+        return -1;
+    return core_seconds_arg(args[4], "poll", false, &out->options.poll_ms);
 }
 
 static int new_sneck_lock(core_lock *self, const lock_arguments *given, char *error)
@@ -75,10 +88,10 @@ PyObject *core_client_lock(PyObject *self, PyObject *const *args, Py_ssize_t nar
 {
     lock_arguments given = { .options = SNECK_LOCK_OPTIONS };
 
-    if (nargs != 5)
-        return PyErr_Format(PyExc_TypeError, "_lock() takes 5 arguments");
+    if (nargs != 7)
+        return PyErr_Format(PyExc_TypeError, "_lock() takes 7 arguments");
     if (core_bytes_arg(args[1], "name", &given.name, &given.name_len) < 0 ||
-        lock_options(args[2], args[3], args[4], &given) < 0)
+        lock_options(args + 2, &given) < 0)
         return NULL;
     return new_lock((core_client *)self, args[0], args[1], &given);
 }
@@ -87,11 +100,11 @@ PyObject *core_client_adopt(PyObject *self, PyObject *const *args, Py_ssize_t na
 {
     lock_arguments given = { .options = SNECK_LOCK_OPTIONS };
 
-    if (nargs != 6)
-        return PyErr_Format(PyExc_TypeError, "_adopt() takes 6 arguments");
+    if (nargs != 8)
+        return PyErr_Format(PyExc_TypeError, "_adopt() takes 8 arguments");
     if (core_bytes_arg(args[1], "name", &given.name, &given.name_len) < 0 ||
         core_bytes_arg(args[2], "token", &given.token, &given.token_len) < 0 ||
-        lock_options(args[3], args[4], args[5], &given) < 0)
+        lock_options(args + 3, &given) < 0)
         return NULL;
     return new_lock((core_client *)self, args[0], args[1], &given);
 }
@@ -296,6 +309,83 @@ static PyObject *lock_holder(PyObject *object, PyObject *Py_UNUSED(ignored))
     return result;
 }
 
+/* --------------------------------------------------------------- the queue */
+
+static PyObject *waiter_fields(const sneck_waiter *waiter)
+{
+    PyObject *fields[] = {
+        decoded(waiter->host),
+        PyLong_FromLongLong(waiter->pid),
+        decoded(waiter->label),
+        seconds(waiter->waited_ms),
+    };
+    PyObject *result = NULL;
+
+    if (fields[0] && fields[1] && fields[2] && fields[3])
+        result = PyTuple_Pack(4, fields[0], fields[1], fields[2], fields[3]);
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+        Py_XDECREF(fields[i]);
+    return result;
+}
+
+static PyObject *list_of(const sneck_waiter *waiters, size_t count)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        PyObject *item = waiter_fields(&waiters[i]);
+
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0) {
+            Py_DECREF(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static PyObject *lock_waiters(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    core_lock *self = (core_lock *)object;
+    const sneck_waiter *waiters;
+    PyObject *result = NULL;
+    size_t count;
+    core_call call;
+
+    core_call_begin(&call);
+    call.status = sneck_lock_waiters_start(&call.op, self->lock, NULL);
+    core_call_wait(&call);
+    if (call.status == SNECK_OK)
+        call.status = sneck_op_waiters(&waiters, &count, call.op);
+    if (call.status != SNECK_OK)
+        core_call_raise(self->state, &call);
+    else
+        result = list_of(waiters, count);
+    core_call_end(&call);
+    return result;
+}
+
+static PyObject *lock_force_release(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    core_lock *self = (core_lock *)object;
+    PyObject *result = NULL;
+    bool was_held;
+    core_call call;
+
+    core_call_begin(&call);
+    call.status = sneck_lock_force_release_start(&call.op, self->lock, NULL);
+    core_call_wait(&call);
+    if (call.status == SNECK_OK)
+        call.status = sneck_op_was_held(&was_held, call.op);
+    if (call.status != SNECK_OK)
+        core_call_raise(self->state, &call);
+    else
+        result = PyBool_FromLong(was_held);
+    core_call_end(&call);
+    return result;
+}
+
 /* -------------------------------------------------------------- attributes */
 
 static PyObject *lock_name(PyObject *object, void *Py_UNUSED(closure))
@@ -377,6 +467,14 @@ static PyMethodDef methods[] = {
       PyDoc_STR("_holder($self, /)\n--\n\n"
                 "Give the fields of a Holder, or None when the lock is "
                 "free.") },
+    { "_waiters", lock_waiters, METH_NOARGS,
+      PyDoc_STR("_waiters($self, /)\n--\n\n"
+                "Give the fields of a Waiter for each one who waits, the next "
+                "one first.") },
+    { "_force_release", lock_force_release, METH_NOARGS,
+      PyDoc_STR("_force_release($self, /)\n--\n\n"
+                "Take the lock from whoever has it and tell whether anybody "
+                "had.") },
     { "__enter__", lock_enter, METH_NOARGS,
       PyDoc_STR("__enter__($self, /)\n--\n\n"
                 "Acquire the lock, or confirm an adopted one.\n\n"

@@ -5,7 +5,8 @@
 -- ARGV[5] '1' when we have been in the queue already.
 -- Returns 1 when it is ours now (also when it was: a repeat is harmless, and
 -- starts the lease anew), else {PTTL in ms or -1, the holder's token, cut, and how
--- many wait before us, -1 when we do not}.
+-- many wait before us, -1 when we do not}; to who has just joined a long queue, and
+-- will ask again before any of it matters, only 0.
 -- A free lock goes to whoever waits first. Errors are passed on as the server
 -- words them, such as WRONGTYPE when the key is not a lock: servers before 7.0
 -- would wrap an error that is raised.
@@ -48,13 +49,19 @@ local added = redis.pcall('ZADD', KEYS[2], 'NX', since or now, entry)
 if type(added) == 'table' then
 return added
 end
-redis.call('PEXPIRE', KEYS[2], 30000)
 local rank
 if ARGV[5] == '1' then
 redis.call('HSET', KEYS[3], token, now)
-redis.call('PEXPIRE', KEYS[3], 30000)
+redis.call('PEXPIRE', KEYS[3], 60000)
 rank = redis.call('ZRANK', KEYS[2], entry)
 else
 rank = redis.call('ZCARD', KEYS[2]) - 1
+end
+-- in a long queue one joiner in eight is enough to keep it alive
+if rank < 3 or ARGV[5] == '1' or now % 8 == 0 then
+redis.call('PEXPIRE', KEYS[2], 60000)
+end
+if rank >= 3 and ARGV[5] == '0' then
+return 0
 end
 return {redis.call('PTTL', KEYS[1]), held:sub(1, 256), rank}

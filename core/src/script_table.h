@@ -2,7 +2,7 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "9019bff3825085728411dc11d88fc4bd3074f164",
+    "fda49819ed52c6e31719a7e047258b7640ec91ed",
     3,
     "local function grant(own)\n"
     "for _ = 1, 128 do\n"
@@ -71,14 +71,19 @@ static const struct script script_acquire = {
     "if type(added) == 'table' then\n"
     "return added\n"
     "end\n"
-    "redis.call('PEXPIRE', KEYS[2], 30000)\n"
     "local rank\n"
     "if ARGV[5] == '1' then\n"
     "redis.call('HSET', KEYS[3], token, now)\n"
-    "redis.call('PEXPIRE', KEYS[3], 30000)\n"
+    "redis.call('PEXPIRE', KEYS[3], 60000)\n"
     "rank = redis.call('ZRANK', KEYS[2], entry)\n"
     "else\n"
     "rank = redis.call('ZCARD', KEYS[2]) - 1\n"
+    "end\n"
+    "if rank < 3 or ARGV[5] == '1' or now % 8 == 0 then\n"
+    "redis.call('PEXPIRE', KEYS[2], 60000)\n"
+    "end\n"
+    "if rank >= 3 and ARGV[5] == '0' then\n"
+    "return 0\n"
     "end\n"
     "return {redis.call('PTTL', KEYS[1]), held:sub(1, 256), rank}",
 };

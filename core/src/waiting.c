@@ -133,14 +133,21 @@ void sneck__wait_retry(struct acquire *a)
 
 /* ------------------------------------------------------------------- waiting */
 
+/* How long anybody in the queue waits at most before looking again. */
+static int64_t heartbeat(struct acquire *a)
+{
+    int64_t ttl_ms = a->base.lock->ttl_ms;
+    int64_t beat = ttl_ms < HEARTBEAT_MS ? ttl_ms : HEARTBEAT_MS;
+    if (beat < STAGGER_MS)
+        beat = STAGGER_MS;
+    return beat - (int64_t)(next_random(a) % (uint64_t)(beat / 4 + 1));
+}
+
 /* When to look again, from the queue. */
 static int64_t pause_in_queue(struct acquire *a, int64_t rank)
 {
     const sneck_lock *lock = a->base.lock;
-    int64_t beat = lock->ttl_ms < HEARTBEAT_MS ? lock->ttl_ms : HEARTBEAT_MS;
-    if (beat < STAGGER_MS)
-        beat = STAGGER_MS;
-    beat -= (int64_t)(next_random(a) % (uint64_t)(beat / 4 + 1));
+    int64_t beat = heartbeat(a);
     int64_t end = a->holder.ttl_ms + 1 + rank * STAGGER_MS;
     if (a->holder.foreign && rank == 0 && lock->poll_ms < beat)
         beat = jittered(a, lock->poll_ms);
@@ -155,6 +162,15 @@ static int64_t pause_outside(struct acquire *a)
     int64_t pause = jittered(a, a->base.lock->poll_ms);
     bool soon = a->holder.ttl_ms >= 0 && a->holder.ttl_ms < pause;
     return soon ? a->holder.ttl_ms + 1 : pause;
+}
+
+/* In the queue, behind others: who has the lock is their business. */
+static void far_back(struct acquire *a)
+{
+    a->uncertain = false;
+    a->contended = true;
+    a->phase = QUEUED;
+    set_timer(a, heartbeat(a));
 }
 
 static void not_free(struct acquire *a, const redisReply *const *holder)
@@ -265,10 +281,12 @@ bool sneck__wait_reply(struct acquire *a, const redisReply *reply)
         is_ours(a);
     else if (a->phase == CONFIRMING && is_number(reply, 0))
         sneck__wait_next(a);
-    else if (a->phase != ASKING || !is_holder(reply))
+    else if (a->phase != ASKING || !(is_number(reply, 0) || is_holder(reply)))
         return false;
     else if (a->granted)
         take_grant(a);
+    else if (is_number(reply, 0))
+        far_back(a);
     else
         not_free(a, (const redisReply *const *)reply->element);
     if (a->base.op.status == SNECK_PENDING)

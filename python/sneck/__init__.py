@@ -10,7 +10,7 @@ Times are seconds, names are str or bytes. What a lock promises, and what it doe
 not, stands in the README.
 """
 
-from sneck._client import Client, connect
+from sneck._client import Client, Stats, connect
 from sneck._core import (
     ConnectionError,
     Error,
@@ -23,7 +23,7 @@ from sneck._core import (
     __version__,
 )
 from sneck._default import lock, locked
-from sneck._lock import Holder, Lock
+from sneck._lock import Holder, Lock, Waiter
 
 __all__ = [
     "Client",
@@ -37,6 +37,8 @@ __all__ = [
     "OutcomeUnknown",
     "ProtocolError",
     "ServerError",
+    "Stats",
+    "Waiter",
     "__version__",
     "connect",
     "lock",

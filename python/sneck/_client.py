@@ -1,15 +1,38 @@
-"""The client and how it is made."""
+"""The client, how it is made, and what it has done."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import TracebackType
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from sneck import _core
 from sneck._decorator import Decorator, decorator
-from sneck._lock import Lock
+from sneck._lock import Lock, Waiter
 
 DEFAULT_TTL = 10.0
+DEFAULT_POLL = 0.05
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a client and its locks have done since it was made.
+
+    `acquisitions` succeeded and `contended` found the lock busy; these took `wait`
+    seconds in all. `handoffs` are locks that whoever released them handed to us, and
+    `polls` requests that a waiter's timer sent. `losses` are leases that ended before
+    their release or extend, `unknown` calls whose outcome is. `wakeups` tells whether
+    the server lets waiters be woken: where that is "denied" they poll.
+    """
+
+    acquisitions: int
+    contended: int
+    handoffs: int
+    polls: int
+    wait: float
+    losses: int
+    unknown: int
+    wakeups: Literal["untried", "used", "denied"]
 
 
 class Client(_core.Client):
@@ -28,14 +51,18 @@ class Client(_core.Client):
         ttl: float = DEFAULT_TTL,
         wait: float | None = None,
         label: str | None = None,
+        fair: bool = False,
+        poll: float = DEFAULT_POLL,
     ) -> Lock:
         """Make a lock; nothing is sent yet.
 
         The server keeps it for `ttl` seconds. `with` and acquire() wait for `wait`
         seconds at most, None for ever, 0 not at all. `label` tells others who has
-        the lock, in place of the client's. Raises ValueError and TypeError.
+        the lock, in place of the client's. A `fair` lock never takes a free lock
+        before those who wait. Where no wake-up can come, a waiter asks after every
+        `poll` seconds. Raises ValueError and TypeError.
         """
-        return self._lock(Lock, name, ttl, wait, label)
+        return self._lock(Lock, name, ttl, wait, label, fair, poll)
 
     def adopt(
         self,
@@ -45,13 +72,15 @@ class Client(_core.Client):
         ttl: float = DEFAULT_TTL,
         wait: float | None = None,
         label: str | None = None,
+        fair: bool = False,
+        poll: float = DEFAULT_POLL,
     ) -> Lock:
         """Make a lock that owns a token handed over by whoever acquired it.
 
         Nothing is sent, so nothing is known of its lease until extend() or `with`
         confirms it. Options as for lock(). Raises ValueError and TypeError.
         """
-        return self._adopt(Lock, name, token, ttl, wait, label)
+        return self._adopt(Lock, name, token, ttl, wait, label, fair, poll)
 
     def locked(
         self,
@@ -60,13 +89,39 @@ class Client(_core.Client):
         ttl: float = DEFAULT_TTL,
         wait: float | None = None,
         label: str | None = None,
+        fair: bool = False,
+        poll: float = DEFAULT_POLL,
     ) -> Decorator:
         """Decorate a function to run under a lock, a new one for each call.
 
         `name` is a format of the call's arguments, such as "reports:{id}". Calls
         raise as `with` does. Raises TypeError for coroutines and generators.
         """
-        return decorator(name, lambda key: self.lock(key, ttl=ttl, wait=wait, label=label))
+        return decorator(
+            name,
+            lambda key: self.lock(key, ttl=ttl, wait=wait, label=label, fair=fair, poll=poll),
+        )
+
+    def waiters(self, name: str | bytes) -> list[Waiter]:
+        """Ask the server who waits for a lock, the next one first, 1,000 at most.
+
+        Raises ConnectionError, ServerError, ValueError and TypeError.
+        """
+        return [Waiter(*fields) for fields in self.lock(name)._waiters()]
+
+    def force_release(self, name: str | bytes) -> bool:
+        """Take a lock away from whoever holds it and tell whether it was held.
+
+        Whoever waits first has it then. This is for people who know that the holder
+        is gone: one that is not learns of it only at its release. Raises
+        OutcomeUnknown when the reply was lost, ConnectionError, ServerError,
+        ValueError and TypeError.
+        """
+        return self.lock(name)._force_release()
+
+    def stats(self) -> Stats:
+        """Tell what the client and its locks have done so far. Asks nobody."""
+        return Stats(*self._stats())
 
     def __enter__(self) -> Client:
         """Give the client itself."""

@@ -1,9 +1,10 @@
 import builtins
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from typing_extensions import Self, disjoint_base
 
 _Reply: TypeAlias = int | bytes | list[_Reply] | ServerError | None
+_Wakeups: TypeAlias = Literal["untried", "used", "denied"]
 _Client = TypeVar("_Client", bound=Client)
 _Lock = TypeVar("_Lock", bound=Lock)
 
@@ -25,6 +26,7 @@ class Interrupted(Error, InterruptedError): ...
 class Client:
     def close(self) -> None: ...
     def execute(self, *args: str | bytes | float) -> _Reply: ...
+    def _stats(self) -> tuple[int, int, int, int, float, int, int, _Wakeups]: ...
     def _lock(
         self,
         cls: type[_Lock],
@@ -32,6 +34,8 @@ class Client:
         ttl: float,
         wait: float | None,
         label: str | None,
+        fair: bool,
+        poll: float,
         /,
     ) -> _Lock: ...
     def _adopt(
@@ -42,6 +46,8 @@ class Client:
         ttl: float,
         wait: float | None,
         label: str | None,
+        fair: bool,
+        poll: float,
         /,
     ) -> _Lock: ...
 
@@ -60,6 +66,8 @@ class Lock:
     def extend(self, ttl: float | None = None) -> None: ...
     def remaining(self) -> float: ...
     def _holder(self) -> tuple[bytes, str, int, str, float | None, bool] | None: ...
+    def _waiters(self) -> list[tuple[str, int, str, float]]: ...
+    def _force_release(self) -> bool: ...
     def __enter__(self) -> Self: ...
 
 def connect(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from sneck._client import DEFAULT_TTL, Client, connect
+from sneck._client import DEFAULT_POLL, DEFAULT_TTL, Client, connect
 from sneck._decorator import Decorator, decorator
 from sneck._lock import Lock
 
@@ -30,9 +30,11 @@ def lock(
     ttl: float = DEFAULT_TTL,
     wait: float | None = None,
     label: str | None = None,
+    fair: bool = False,
+    poll: float = DEFAULT_POLL,
 ) -> Lock:
     """Make a lock of the default client, as Client.lock() does."""
-    return _client().lock(name, ttl=ttl, wait=wait, label=label)
+    return _client().lock(name, ttl=ttl, wait=wait, label=label, fair=fair, poll=poll)
 
 
 def locked(
@@ -41,9 +43,13 @@ def locked(
     ttl: float = DEFAULT_TTL,
     wait: float | None = None,
     label: str | None = None,
+    fair: bool = False,
+    poll: float = DEFAULT_POLL,
 ) -> Decorator:
     """Decorate a function to run under a lock of the default client.
 
     As Client.locked(); the client is made by the first call of the function.
     """
-    return decorator(name, lambda key: lock(key, ttl=ttl, wait=wait, label=label))
+    return decorator(
+        name, lambda key: lock(key, ttl=ttl, wait=wait, label=label, fair=fair, poll=poll)
+    )

@@ -1,4 +1,4 @@
-"""The lock and who holds it: what `_core.Lock` leaves to Python.
+"""The lock, who holds it and who waits: what `_core.Lock` leaves to Python.
 
 The methods that take part in every acquire and release are C; here stand the
 end of a `with` block, whose rule is that a body's own exception is never replaced,
@@ -29,6 +29,16 @@ class Holder:
     label: str
     ttl: float | None
     foreign: bool
+
+
+@dataclass(frozen=True)
+class Waiter:
+    """Who waits for a lock, and for how many seconds so far."""
+
+    host: str
+    pid: int
+    label: str
+    waited: float
 
 
 class Lock(_core.Lock):
