@@ -1,5 +1,5 @@
 -- Acquire the lock, or wait in its queue, or tell who holds it.
--- KEYS[1] the lock, KEYS[2] the queue, KEYS[3] when its waiters were last seen.
+-- KEYS[1] the lock, KEYS[2] the queue.
 -- ARGV[1] our token, ARGV[2] ttl in ms; ARGV[3] our entry in the queue, or '' not
 -- to wait; ARGV[4] an entry of ours that this one replaces, or '' for none;
 -- ARGV[5] '1' when we have been in the queue already.
@@ -21,7 +21,7 @@ local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
 if not head or head == entry or head == former then
 held = token
 else
-held = grant(token) or token
+held = grant(token, true) or token
 end
 end
 if held == token then
@@ -30,16 +30,14 @@ if set.err then
 return set
 end
 end
-local waits = entry ~= '' and held ~= token
 local since
 if former ~= '' then
 since = redis.call('ZSCORE', KEYS[2], former)
 redis.call('ZREM', KEYS[2], former)
 end
-if not waits then
+if entry == '' or held == token then
 if ARGV[5] == '1' then
 redis.call('ZREM', KEYS[2], entry)
-redis.call('HDEL', KEYS[3], token)
 end
 return held == token and 1 or {redis.call('PTTL', KEYS[1]), held:sub(1, 256), -1}
 end
@@ -51,8 +49,6 @@ return added
 end
 local rank
 if ARGV[5] == '1' then
-redis.call('HSET', KEYS[3], token, now)
-redis.call('PEXPIRE', KEYS[3], 60000)
 rank = redis.call('ZRANK', KEYS[2], entry)
 else
 rank = redis.call('ZCARD', KEYS[2]) - 1

@@ -1,5 +1,5 @@
 -- Take the lock away from whoever holds it, and hand it to who waits first.
--- KEYS[1] the lock, KEYS[2] the queue, KEYS[3] when its waiters were last seen.
+-- KEYS[1] the lock, KEYS[2] the queue.
 -- Returns 1 when it was held, 0 when it was free. Errors are passed on as the
 -- server words them.
 -- include shared/grant.lua

@@ -1,5 +1,5 @@
 -- Release the lock if it holds our token, and hand it to who waits first.
--- KEYS[1] the lock, KEYS[2] the queue, KEYS[3] when its waiters were last seen.
+-- KEYS[1] the lock, KEYS[2] the queue.
 -- ARGV[1] our token; ARGV[2] an entry of ours to take out of the queue, or ''.
 -- Returns 1 when deleted; 2 when handed on; 3 when deleted because publishing is
 -- denied; 0 when another holds it; -1 when nobody does. Errors are passed on as
@@ -8,7 +8,6 @@
 local held = redis.pcall('GET', KEYS[1])
 if ARGV[2] ~= '' then
 redis.pcall('ZREM', KEYS[2], ARGV[2])
-redis.pcall('HDEL', KEYS[3], ARGV[1])
 end
 if held == ARGV[1] then
 local granted = grant(held)

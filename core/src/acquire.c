@@ -40,6 +40,7 @@ bool sneck__acquire_time_left(const struct acquire *a)
 void sneck__acquire_expect(struct acquire *a)
 {
     a->sent_ms = sneck__now_ms();
+    a->base.op.timer_ms = NEVER_MS;
     if (a->wait_ms > 0 && a->end_ms != NEVER_MS) {
         int64_t last = a->sent_ms + LAST_ANSWER_MS;
         a->base.op.timer_ms = a->end_ms > last ? a->end_ms : last;
@@ -140,6 +141,7 @@ static void set_reply(struct acquire *a, const redisReply *reply)
         else
             sneck__acquire_too_slow(a);
     } else if (reply->type == REDIS_REPLY_NIL) {
+        a->contended = true;
         sneck__wait_next(a);
     } else {
         sneck__op_end_reply(&a->base.op, reply, a->base.lock->what);

@@ -1,23 +1,46 @@
 /* fork.c - tells what a child process inherited from what it made itself.
  *
  * Sockets and tokens that a child inherits are still its parent's. Each client,
- * link and lock remembers the count it was made under and compares.
+ * link and lock remembers the count it was made under and compares. The child's
+ * copies of the sockets are closed at once: while one is open, the server takes
+ * the parent's inbox for alive, though the parent may be dead.
  */
 #include "fork.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static atomic_uint forks;
 
-static void count_fork(void)
+static pthread_mutex_t noted_mutex = PTHREAD_MUTEX_INITIALIZER; /* for what follows */
+static int *noted;          /* descriptors; owned */
+static size_t noted_count, noted_size;
+
+static void before_fork(void)
 {
+    pthread_mutex_lock(&noted_mutex);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&noted_mutex);
+}
+
+static void after_fork_in_child(void)
+{
+    for (size_t i = 0; i < noted_count; i++)
+        close(noted[i]);
+    noted_count = 0;
     atomic_fetch_add(&forks, 1);
+    pthread_mutex_unlock(&noted_mutex);
 }
 
 static void watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, count_fork);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 unsigned sneck__fork_count(void)
@@ -25,4 +48,35 @@ unsigned sneck__fork_count(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+/* Without memory the descriptor is not noted: a child then keeps its copy. */
+void sneck__fork_note(int fd)
+{
+    pthread_mutex_lock(&noted_mutex);
+    if (noted_count == noted_size) {
+        size_t size = noted_size ? noted_size * 2 : 16;
+        int *grown = realloc(noted, size * sizeof *grown);
+        if (grown) {
+            noted = grown;
+            noted_size = size;
+        }
+    }
+    if (noted_count < noted_size)
+        noted[noted_count++] = fd;
+    pthread_mutex_unlock(&noted_mutex);
+}
+
+void sneck__fork_forget(int fd)
+{
+    pthread_mutex_lock(&noted_mutex);
+    for (size_t i = 0; i < noted_count; i++)
+        if (noted[i] == fd)
+            noted[i] = noted[--noted_count];
+    if (noted_count == 0) {
+        free(noted);
+        noted = NULL;
+        noted_size = 0;
+    }
+    pthread_mutex_unlock(&noted_mutex);
 }

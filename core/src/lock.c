@@ -54,7 +54,6 @@ static void destroy_lock(sneck_lock *lock)
     sneck__client_drop(lock->client);
     free(lock->name);
     free(lock->queue.text);
-    free(lock->seen.text);
     free(lock->label);
     free(lock->token);
     free(lock);
@@ -76,8 +75,7 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
         return false;
     memcpy(lock->name, client->prefix, client->prefix_len);
     memcpy(lock->name + client->prefix_len, name, name_len);
-    if (!sneck__companion(&lock->queue, lock->name, lock->name_len, "queue") ||
-        !sneck__companion(&lock->seen, lock->name, lock->name_len, "seen"))
+    if (!sneck__companion(&lock->queue, lock->name, lock->name_len, "queue"))
         return false;
     lock->hash = sneck__hash(lock->name, lock->name_len);
     lock->fork_count = sneck__fork_count();

@@ -16,7 +16,6 @@ struct sneck_lock {
     char *name;                 /* the key: prefix and name; never changes */
     size_t name_len;
     struct companion queue;     /* who waits, by arrival */
-    struct companion seen;      /* when they were last seen */
     uint32_t hash;              /* of the name */
     int64_t ttl_ms;
     int64_t poll_ms;            /* between two askings where nothing wakes */

@@ -21,8 +21,8 @@ void sneck__lock_op_script(struct lock_op *o, const struct script *script, size_
                            const char *const *argv, const size_t *len)
 {
     const sneck_lock *lock = o->lock;
-    const char *words[SCRIPT_WORDS_MAX] = {lock->name, lock->queue.text, lock->seen.text};
-    size_t sizes[SCRIPT_WORDS_MAX] = {lock->name_len, lock->queue.len, lock->seen.len};
+    const char *words[SCRIPT_WORDS_MAX] = {lock->name, lock->queue.text};
+    size_t sizes[SCRIPT_WORDS_MAX] = {lock->name_len, lock->queue.len};
     for (size_t i = 0; i < argc; i++) {
         words[script->keys + i] = argv[i];
         sizes[script->keys + i] = len[i];
@@ -36,9 +36,8 @@ void sneck__lock_op_clean_up(struct lock_op *o, const char *token, size_t token_
 {
     const sneck_lock *lock = o->lock;
     const char *text = script_release.text;
-    sneck__link_send(o->op.link, NULL, (struct command){8,
-        (const char *const[]){"EVAL", text, "3", lock->name, lock->queue.text,
-                              lock->seen.text, token, entry},
-        (const size_t[]){4, strlen(text), 1, lock->name_len, lock->queue.len,
-                         lock->seen.len, token_len, entry_len}});
+    sneck__link_send(o->op.link, NULL, (struct command){7,
+        (const char *const[]){"EVAL", text, "2", lock->name, lock->queue.text, token, entry},
+        (const size_t[]){4, strlen(text), 1, lock->name_len, lock->queue.len, token_len,
+                         entry_len}});
 }

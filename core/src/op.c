@@ -171,7 +171,7 @@ static void set_arg(sneck_op *op, size_t i, const char *bytes, size_t len)
 void sneck__op_script(sneck_op *op, const struct script *script, size_t count,
                       const char *const *words, const size_t *len)
 {
-    static const char *const digits[] = {"0", "1", "2", "3"};
+    static const char *const digits[] = {"0", "1", "2"};
     op->script = script;
     op->argc = 3 + count;
     set_arg(op, 0, "EVALSHA", 7);

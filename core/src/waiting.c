@@ -199,15 +199,17 @@ static void not_free(struct acquire *a, const redisReply *const *holder)
 static void confirm(struct acquire *a)
 {
     a->phase = CONFIRMING;
+    a->uncertain = true;
     sneck__acquire_expect(a);
     sneck__lock_op_script(&a->base, &script_extend, 2,
                           (const char *const[]){a->token, a->ttl},
                           (const size_t[]){a->token_len, a->ttl_len});
 }
 
-/* The grant took us out of the queue. If much of the lease has passed, or the
- * server took us for frozen, ask whether the lock is still ours. */
-static void take_grant(struct acquire *a)
+/* The grant took us out of the queue. If much of the lease has passed, if the
+ * server gave us only the time to claim it, or if something else may have happened
+ * since, ask whether the lock is still ours. */
+static void take_grant(struct acquire *a, bool in_doubt)
 {
     const sneck_lock *lock = a->base.lock;
     int64_t given_ms = a->queued_ms + a->grant_delay_ms;
@@ -217,11 +219,18 @@ static void take_grant(struct acquire *a)
     atomic_fetch_add(&lock->client->counters.handoffs, 1);
     a->granted = false;
     a->queued_ms = 0;
-    if (clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
+    if (!in_doubt && clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
         deadline_ms - sneck__now_ms() > lock->ttl_ms / 2)
         sneck__acquire_won(a, deadline_ms);
     else
         confirm(a);
+}
+
+/* The one before us has this long to claim the lock. */
+static void look_after(struct acquire *a, int64_t claim_ms)
+{
+    if (a->phase == QUEUED)
+        set_timer(a, claim_ms + 1);
 }
 
 bool sneck__wait_message(struct acquire *a, const char *message, size_t len)
@@ -234,6 +243,10 @@ bool sneck__wait_message(struct acquire *a, const char *message, size_t len)
     memcpy(numbers, message + from, len - from);
     numbers[len - from] = '\0';
     char *rest;
+    if (*numbers == '-') {
+        look_after(a, strtoll(numbers + 1, NULL, 10));
+        return true;
+    }
     a->grant_delay_ms = strtoll(numbers, &rest, 10);
     a->grant_ttl_ms = strtoll(rest, NULL, 10);
     a->grant_received_ms = sneck__now_ms();
@@ -242,7 +255,7 @@ bool sneck__wait_message(struct acquire *a, const char *message, size_t len)
     /* a request under way must be answered first: the server may do it later than
      * our release, and would take the lock for nobody */
     if (a->granted && a->base.op.in_flight == 0)
-        take_grant(a);
+        take_grant(a, false);
     return true;
 }
 
@@ -275,16 +288,22 @@ static void is_ours(struct acquire *a)
         sneck__acquire_too_slow(a);
 }
 
+static void lost_grant(struct acquire *a)
+{
+    a->uncertain = false;
+    sneck__wait_next(a);
+}
+
 bool sneck__wait_reply(struct acquire *a, const redisReply *reply)
 {
     if (is_number(reply, 1))
         is_ours(a);
     else if (a->phase == CONFIRMING && is_number(reply, 0))
-        sneck__wait_next(a);
+        lost_grant(a);
     else if (a->phase != ASKING || !(is_number(reply, 0) || is_holder(reply)))
         return false;
     else if (a->granted)
-        take_grant(a);
+        take_grant(a, true); /* which of both came first on the server? */
     else if (is_number(reply, 0))
         far_back(a);
     else

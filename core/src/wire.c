@@ -13,6 +13,7 @@
 
 #include "client.h"
 #include "clock.h"
+#include "fork.h"
 #include "text.h"
 
 #include <errno.h>
@@ -26,8 +27,13 @@
 
 void sneck__wire_close(struct wire *w)
 {
-    if (w->context)
+    if (w->context) {
+        if (w->fork_count == sneck__fork_count())
+            sneck__fork_forget(w->context->fd);
+        else
+            w->context->fd = -1; /* closed in this child already */
         redisFree(w->context);
+    }
     w->context = NULL;
     w->guard = (struct reply_guard){0};
     w->greetings = 0;
@@ -108,6 +114,8 @@ static void prepare_socket(struct wire *w)
 {
     int fd = w->context->fd;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
+    w->fork_count = sneck__fork_count();
+    sneck__fork_note(fd);
 #if defined(SO_NOSIGPIPE)
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);

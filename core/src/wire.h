@@ -36,6 +36,7 @@ struct wire {
     sneck_client *client;            /* borrowed; where to connect, as whom */
     enum wire_state { WIRE_CLOSED, WIRE_CONNECTING, WIRE_GREETING, WIRE_READY } state;
     redisContext *context;           /* owned; NULL when closed */
+    unsigned fork_count;             /* whose socket it is */
     struct reply_guard guard;
     struct buffer hello;             /* AUTH, SELECT, ...: goes before `out` */
     struct buffer out;               /* the commands queued */

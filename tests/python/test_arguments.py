@@ -40,6 +40,16 @@ def test_a_bad_wait_is_refused(offline: sneck.Client, wait: float) -> None:
         offline.lock("x", wait=wait)
 
 
+@pytest.mark.parametrize("poll", [*BAD_NUMBERS, 0, 0.0])
+def test_a_bad_poll_interval_is_refused(offline: sneck.Client, poll: float) -> None:
+    with pytest.raises(ValueError, match="poll"):
+        offline.lock("x", poll=poll)
+    with pytest.raises(ValueError, match="poll"):
+        offline.adopt("x", "token", poll=poll)
+    with pytest.raises(ValueError, match="poll"):
+        offline.locked("x", poll=poll)(lambda: None)()
+
+
 @pytest.mark.parametrize("timeout", [each for each in BAD_NUMBERS if each != -1])
 def test_a_bad_timeout_is_refused(offline: sneck.Client, timeout: float) -> None:
     with pytest.raises(ValueError, match="timeout"):
@@ -59,6 +69,7 @@ def test_what_is_not_a_number_is_no_duration(offline: sneck.Client, value: Any) 
     for attempt in (
         lambda: offline.lock("x", ttl=value),
         lambda: offline.lock("x", wait=value),
+        lambda: offline.lock("x", poll=value),
         lambda: offline.lock("x").acquire(timeout=value),
         lambda: offline.adopt("x", "token").extend(value),
         lambda: sneck.connect(NOWHERE, timeout=value),

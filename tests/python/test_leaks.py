@@ -34,6 +34,16 @@ def fail_to_acquire(client: sneck.Client, name: str) -> None:
         client.lock(name, wait=0).__enter__()
 
 
+def ask_who_waits(client: sneck.Client, name: str) -> None:
+    for number in range(3):
+        client.execute("ZADD", f"{{{name}}}:sneck:queue", number, f"{number} inbox 1000")
+    assert len(client.waiters(name)) == 3
+    client.lock(name, fair=True, poll=1).acquire()
+    assert client.adopt(name, "token", fair=True, poll=1).acquire(blocking=False) is False
+    assert client.force_release(name) is True
+    client.stats()
+
+
 def execute(client: sneck.Client, name: str) -> None:
     client.execute("EVAL", "return {1, 'text', {redis.error_reply('BAD x')}, false}", 0)
     client.execute("RPUSH", name, *range(20), 0.5)
@@ -46,6 +56,9 @@ def give_bad_arguments(client: sneck.Client, name: str) -> None:
     lock = client.lock(name)
     bad: list[Callable[[], Any]] = [
         lambda: client.lock(name, ttl=-1),
+        lambda: client.lock(name, poll=-1),
+        lambda: client.waiters(""),
+        lambda: client.force_release(""),
         lambda: client.lock(""),
         lambda: client.lock(None),  # type: ignore[arg-type]
         lambda: client.execute("ECHO", *range(20), None),  # type: ignore[arg-type]
@@ -65,12 +78,15 @@ def connect(client: sneck.Client, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "action", [use_lock, fail_to_acquire, execute, give_bad_arguments, connect]
+    "action", [use_lock, fail_to_acquire, ask_who_waits, execute, give_bad_arguments, connect]
 )
 def test_calls_leave_nothing_behind(
     server: Server, name: str, action: Callable[[sneck.Client, str], None]
 ) -> None:
-    classes = (sneck.Client, sneck.Lock, sneck.Holder, sneck.NotOwned, sneck.ServerError)
+    classes = (
+        *(sneck.Client, sneck.Lock, sneck.Holder, sneck.Waiter, sneck.Stats),
+        *(sneck.NotOwned, sneck.ServerError),
+    )
     with sneck.connect(server.url) as client:
 
         def counts() -> list[int]:
