@@ -1,0 +1,48 @@
+"""What the tests of documents and of installations share: the builds, used from outside.
+
+Invariant: what is made here goes below the directory that the caller gives.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+LUA = "5.4"
+
+
+def build_directory() -> Path:
+    """Return CMake's build directory."""
+    return TOP / os.environ.get("SNECK_BUILD", "build/cmake")
+
+
+def rock_tree() -> Path:
+    """Return the tree that luarocks built the rock into."""
+    return TOP / os.environ.get("SNECK_LUA_TREE", "build/rock")
+
+
+def install_library(prefix: Path) -> None:
+    """Install header, library, pkg-config file and CMake package into a prefix."""
+    command = ["cmake", "--install", str(build_directory()), "--prefix", str(prefix)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def compile_program(prefix: Path, source: Path, program: Path, *options: str) -> None:
+    """Compile a C program against an installed library, by pkg-config."""
+    subprocess.run(
+        [TOP / "scripts/compile", program, source, *options],
+        check=True,
+        env={**os.environ, "SNECK_PREFIX": str(prefix)},
+    )
+
+
+def lua_environment(tree: Path) -> dict[str, str]:
+    """Return an environment in which Lua finds the rocks of a tree."""
+    share, lib = tree / "share/lua" / LUA, tree / "lib/lua" / LUA
+    return {
+        **os.environ,
+        "LUA_PATH": f"{share}/?.lua;{share}/?/init.lua;;",
+        "LUA_CPATH": f"{lib}/?.so;;",
+    }
