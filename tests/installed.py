@@ -9,23 +9,12 @@ import os
 import subprocess
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent
-LUA = "5.4"
-
-
-def build_directory() -> Path:
-    """Return CMake's build directory."""
-    return TOP / os.environ.get("SNECK_BUILD", "build/cmake")
-
-
-def rock_tree() -> Path:
-    """Return the tree that luarocks built the rock into."""
-    return TOP / os.environ.get("SNECK_LUA_TREE", "build/rock")
+from programs import BUILD, TOP, lua_paths
 
 
 def install_library(prefix: Path) -> None:
     """Install header, library, pkg-config file and CMake package into a prefix."""
-    command = ["cmake", "--install", str(build_directory()), "--prefix", str(prefix)]
+    command = ["cmake", "--install", str(BUILD), "--prefix", str(prefix)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -40,9 +29,4 @@ def compile_program(prefix: Path, source: Path, program: Path, *options: str) ->
 
 def lua_environment(tree: Path) -> dict[str, str]:
     """Return an environment in which Lua finds the rocks of a tree."""
-    share, lib = tree / "share/lua" / LUA, tree / "lib/lua" / LUA
-    return {
-        **os.environ,
-        "LUA_PATH": f"{share}/?.lua;{share}/?/init.lua;;",
-        "LUA_CPATH": f"{lib}/?.so;;",
-    }
+    return {**os.environ, **lua_paths(tree)}

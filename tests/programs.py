@@ -16,8 +16,8 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 TOP = TESTS.parent
-BUILD = Path(os.environ.get("SNECK_BUILD", TOP / "build/cmake"))
-LUA_TREE = Path(os.environ.get("SNECK_LUA_TREE", TOP / "build/rock"))
+BUILD = TOP / os.environ.get("SNECK_BUILD", "build/cmake")
+LUA_TREE = TOP / os.environ.get("SNECK_LUA_TREE", "build/rock")
 PYTHON = [sys.executable]
 LUA = ["lua5.4"]
 SERVERS = [name for name in ("redis-server", "valkey-server") if shutil.which(name)]
@@ -29,13 +29,21 @@ def c_builds() -> dict[str, Path]:
     return {"": BUILD, "-asan": Path(asan)} if asan else {"": BUILD}
 
 
+def lua_paths(tree: Path) -> dict[str, str]:
+    """Make the variables by which Lua finds the rocks of a tree."""
+    share, lib = tree / "share/lua/5.4", tree / "lib/lua/5.4"
+    return {
+        "LUA_PATH": f"{share}/?.lua;{share}/?/init.lua;;",
+        "LUA_CPATH": f"{lib}/?.so;;",
+    }
+
+
 def environment() -> dict[str, str]:
     """Make the environment of a program under test; no server but the test's own is named in it."""
     inherited = {name: value for name, value in os.environ.items() if name != "SNECK_URL"}
-    share, lib = LUA_TREE / "share/lua/5.4", LUA_TREE / "lib/lua/5.4"
-    return inherited | {
-        "LUA_PATH": f"{share}/?.lua;{share}/?/init.lua;;",
-        "LUA_CPATH": f"{lib}/?.so;;",
+    return {
+        **inherited,
+        **lua_paths(LUA_TREE),
         "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }

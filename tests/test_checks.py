@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from installed import TOP
+from programs import TOP
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 # what CMake does not compile

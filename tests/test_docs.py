@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from installed import TOP, compile_program, install_library, lua_environment, rock_tree
+from installed import compile_program, install_library, lua_environment
 from pages import Block, read_blocks
+from programs import LUA_TREE, TOP
 from sneck.testing import Server
 
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md")), TOP / "bench/README.md"]
@@ -56,7 +57,7 @@ def run(command: list[str], directory: Path) -> str:
     done = subprocess.run(
         command,
         cwd=directory,
-        env=lua_environment(rock_tree()),
+        env=lua_environment(LUA_TREE),
         capture_output=True,
         text=True,
         timeout=60,

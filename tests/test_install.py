@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from installed import TOP, compile_program, install_library, lua_environment
+from installed import compile_program, install_library, lua_environment
+from programs import TOP
 from sneck.testing import Server
 
 PYTHON_SOURCES = ("bindings", "core", "python", "LICENSE", "MANIFEST.in", "README.md")

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import resp
-from installed import TOP, build_directory, lua_environment, rock_tree
+from installed import lua_environment
+from programs import BUILD, LUA_TREE, TOP
 from sneck.testing import Server
 
 HERE = Path(__file__).resolve().parent
@@ -42,7 +43,7 @@ IN_A_BODY = (
 
 def environment(server: Server) -> dict[str, str]:
     """Let Lua find the rock and the specs' helper, and both the server."""
-    variables = lua_environment(rock_tree())
+    variables = lua_environment(LUA_TREE)
     variables["LUA_PATH"] = f"{HERE}/?.lua;{variables['LUA_PATH']}"
     return {**variables, "SNECK_TEST_URL": server.url, "SNECK_URL": server.url}
 
@@ -114,7 +115,7 @@ def test_ctrl_c_ends_a_wait_in_a_coroutine(server: Server) -> None:
 
 
 def test_the_module_exports_its_entry_only() -> None:
-    module = rock_tree() / "lib/lua/5.4/sneck/core.so"
+    module = LUA_TREE / "lib/lua/5.4/sneck/core.so"
     symbols = subprocess.run(
         ["nm", "--dynamic", "--defined-only", "--format=posix", str(module)],
         stdout=subprocess.PIPE,
@@ -127,7 +128,7 @@ def test_the_module_exports_its_entry_only() -> None:
 def test_no_allocation_that_fails_leaks_or_crashes(server: Server) -> None:
     done = subprocess.run(
         [
-            str(build_directory() / "tests/lua/lua_out_of_memory"),
+            str(BUILD / "tests/lua/lua_out_of_memory"),
             str(TOP / "lua/sneck/init.lua"),
             str(HERE / "out_of_memory.lua"),
             server.url,
