@@ -308,7 +308,8 @@ SNECK_API int sneck_execute(sneck_reply **out, sneck_client *client,
 
 SNECK_API sneck_reply_type sneck_reply_kind(const sneck_reply *reply);
 SNECK_API int64_t sneck_reply_integer(const sneck_reply *reply);
-/* Borrowed from the reply, with a NUL behind it; NULL when it holds no bytes. */
+/* Borrowed from the reply, with a NUL behind it; NULL when it holds no bytes. `len`
+ * may be NULL. */
 SNECK_API const char *sneck_reply_bytes(const sneck_reply *reply, size_t *len);
 SNECK_API size_t sneck_reply_count(const sneck_reply *reply);
 /* Borrowed from the array; NULL past its end. */

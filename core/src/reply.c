@@ -27,7 +27,8 @@ int64_t sneck_reply_integer(const sneck_reply *reply)
 
 const char *sneck_reply_bytes(const sneck_reply *reply, size_t *len)
 {
-    *len = inner(reply)->str ? (size_t)inner(reply)->len : 0;
+    if (len)
+        *len = inner(reply)->str ? (size_t)inner(reply)->len : 0;
     return inner(reply)->str;
 }
 

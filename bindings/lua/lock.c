@@ -1,0 +1,262 @@
+/* lock.c - the type of locks: an owned sneck_lock and how long to wait for it.
+ *
+ * A lock's companion table has its client, which it keeps open, and its name. */
+#include "core.h"
+
+static const char type_name[] = "sneck.lock";
+
+enum { COMPANION_CLIENT = 1, COMPANION_NAME };
+
+typedef struct core_lock {
+    sneck_lock *lock; /* owned; NULL only while it is being made */
+    int64_t wait_ms;  /* of an acquire that is not told */
+} core_lock;
+
+static core_lock *check_lock(lua_State *L)
+{
+    core_lock *self = luaL_checkudata(L, 1, type_name);
+    if (!self->lock)
+        core_throw(L, 1, "the lock was freed");
+    return self;
+}
+
+/* -------------------------------------------------------------- construction */
+
+enum { CLIENT = 1, NAME, TOKEN, TTL, WAIT, LABEL }; /* arguments */
+
+static core_lock *new_lock(lua_State *L, int64_t wait_ms)
+{
+    core_lock *self = lua_newuserdatauv(L, sizeof *self, 1);
+    *self = (core_lock){NULL, wait_ms};
+    luaL_setmetatable(L, type_name);
+    lua_createtable(L, 2, 0);
+    lua_pushvalue(L, CLIENT);
+    lua_rawseti(L, -2, COMPANION_CLIENT);
+    lua_pushvalue(L, NAME);
+    lua_rawseti(L, -2, COMPANION_NAME);
+    core_set_companion(L, -2);
+    return self;
+}
+
+int core_lock_new(lua_State *L)
+{
+    const int level = CORE_USER_LEVEL;
+    char error[SNECK_ERROR_SIZE];
+    size_t name_len, token_len = 0;
+    const char *token = NULL;
+    sneck_lock_options options = SNECK_LOCK_OPTIONS;
+    sneck_client *client = core_check_client(L, CLIENT)->client;
+    const char *name = core_check_bytes(L, level, NAME, "the name", &name_len);
+    if (!lua_isnoneornil(L, TOKEN))
+        token = core_check_bytes(L, level, TOKEN, "the token", &token_len);
+    options.ttl_ms = core_opt_seconds(L, level, TTL, "ttl", false, options.ttl_ms);
+    options.label = core_opt_text(L, level, LABEL, "label");
+    int64_t wait_ms = core_opt_seconds(L, level, WAIT, "wait", true, SNECK_FOREVER);
+    core_lock *self = new_lock(L, wait_ms);
+    int status = token ? sneck_lock_adopt(&self->lock, client, name, name_len, token, token_len,
+                                          &options, error)
+                       : sneck_lock_new(&self->lock, client, name, name_len, &options, error);
+    return status == SNECK_OK ? 1 : core_throw(L, level, "%s", error);
+}
+
+/* -------------------------------------------------- calls that ask the server */
+
+static int64_t wait_argument(lua_State *L, const core_lock *self)
+{
+    return core_opt_seconds(L, 1, 2, "wait", true, self->wait_ms);
+}
+
+/* 0 means the lock's own ttl. */
+static int64_t ttl_argument(lua_State *L)
+{
+    int64_t ttl_ms = core_opt_seconds(L, 1, 2, "ttl", false, 0);
+    if (ttl_ms > 0 && ttl_ms < SNECK_TTL_MIN_MS)
+        core_throw(L, 1, "ttl must be at least %g seconds", (double)SNECK_TTL_MIN_MS / 1000);
+    return ttl_ms;
+}
+
+static int start_acquire(lua_State *L, sneck_op **out)
+{
+    core_lock *self = check_lock(L);
+    return sneck_lock_acquire_start(out, self->lock, NULL, wait_argument(L, self));
+}
+
+static int start_release(lua_State *L, sneck_op **out)
+{
+    return sneck_lock_release_start(out, check_lock(L)->lock, NULL);
+}
+
+static int start_extend(lua_State *L, sneck_op **out)
+{
+    core_lock *self = check_lock(L);
+    return sneck_lock_extend_start(out, self->lock, NULL, ttl_argument(L));
+}
+
+static int start_holder(lua_State *L, sneck_op **out)
+{
+    return sneck_lock_holder_start(out, check_lock(L)->lock, NULL);
+}
+
+typedef int start_function(lua_State *L, sneck_op **out);
+
+static int run(lua_State *L, start_function *start)
+{
+    sneck_op *op = NULL;
+    int status = start(L, &op);
+    return core_finish(L, status, op);
+}
+
+static int begin(lua_State *L, start_function *start)
+{
+    core_op *op = core_new_op(L);
+    return core_return_op(L, start(L, &op->op));
+}
+
+static int lock_acquire(lua_State *L)
+{
+    return run(L, start_acquire);
+}
+
+static int lock_acquire_start(lua_State *L)
+{
+    lua_settop(L, 2);
+    return begin(L, start_acquire);
+}
+
+static int lock_release(lua_State *L)
+{
+    return run(L, start_release);
+}
+
+static int lock_release_start(lua_State *L)
+{
+    return begin(L, start_release);
+}
+
+static int lock_extend(lua_State *L)
+{
+    return run(L, start_extend);
+}
+
+static int lock_extend_start(lua_State *L)
+{
+    lua_settop(L, 2);
+    return begin(L, start_extend);
+}
+
+static int lock_holder(lua_State *L)
+{
+    core_op *op = core_new_op(L);
+    int status = start_holder(L, &op->op);
+    return core_return_result(L, status, op);
+}
+
+static int lock_holder_start(lua_State *L)
+{
+    return begin(L, start_holder);
+}
+
+static int lock_locked(lua_State *L)
+{
+    int count = lock_holder(L);
+    if (count == 1)
+        lua_pushboolean(L, !lua_isnil(L, -1));
+    return count;
+}
+
+/* --------------------------------------------------- what the lock itself knows */
+
+static int lock_remaining(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)sneck_lock_remaining_ms(check_lock(L)->lock) / 1000);
+    return 1;
+}
+
+static int lock_owned(lua_State *L)
+{
+    lua_pushboolean(L, sneck_lock_remaining_ms(check_lock(L)->lock) > 0);
+    return 1;
+}
+
+static int lock_ttl(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)sneck_lock_ttl_ms(check_lock(L)->lock) / 1000);
+    return 1;
+}
+
+static int lock_token(lua_State *L)
+{
+    const sneck_lock *lock = check_lock(L)->lock;
+    char few[256];
+    char *token = few;
+    size_t len = sneck_lock_token(lock, few, sizeof few);
+    if (len > sizeof few) {
+        token = lua_newuserdatauv(L, len, 0);
+        sneck_lock_token(lock, token, len);
+    }
+    if (len > 0)
+        lua_pushlstring(L, token, len);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int lock_name(lua_State *L)
+{
+    check_lock(L);
+    core_get_companion(L, 1);
+    lua_rawgeti(L, -1, COMPANION_NAME);
+    return 1;
+}
+
+/* ---------------------------------------------------------------------- type */
+
+static int lock_free(lua_State *L)
+{
+    core_lock *self = luaL_checkudata(L, 1, type_name);
+    sneck_lock *lock = self->lock;
+    self->lock = NULL;
+    sneck_lock_free(lock);
+    return 0;
+}
+
+static int lock_tostring(lua_State *L)
+{
+    const core_lock *self = check_lock(L);
+    bool owned = sneck_lock_remaining_ms(self->lock) > 0;
+    lua_pushliteral(L, "sneck.lock ");
+    lock_name(L);
+    lua_replace(L, -2); /* the companion table */
+    lua_pushstring(L, owned ? " (owned)" : " (not owned)");
+    lua_concat(L, 3);
+    return 1;
+}
+
+static const luaL_Reg meta[] = {
+    {"__gc", lock_free},
+    {"__tostring", lock_tostring},
+    {NULL, NULL},
+};
+
+static const luaL_Reg methods[] = {
+    {"acquire", lock_acquire},
+    {"acquire_start", lock_acquire_start},
+    {"release", lock_release},
+    {"release_start", lock_release_start},
+    {"extend", lock_extend},
+    {"extend_start", lock_extend_start},
+    {"holder", lock_holder},
+    {"holder_start", lock_holder_start},
+    {"locked", lock_locked},
+    {"remaining", lock_remaining},
+    {"owned", lock_owned},
+    {"ttl", lock_ttl},
+    {"token", lock_token},
+    {"name", lock_name},
+    {NULL, NULL},
+};
+
+void core_open_lock(lua_State *L)
+{
+    core_new_type(L, type_name, meta, methods);
+}

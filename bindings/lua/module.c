@@ -1,0 +1,36 @@
+/* module.c - `require "sneck.core"`: two functions and the types' metatables, to
+ * which sneck/init.lua adds what can be said in Lua. */
+#include "core.h"
+
+void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
+                   const luaL_Reg *methods)
+{
+    luaL_newmetatable(L, name);
+    luaL_setfuncs(L, meta, 0);
+    lua_createtable(L, 0, 16);
+    luaL_setfuncs(L, methods, 0);
+    lua_setfield(L, -2, "__index");
+}
+
+static const luaL_Reg functions[] = {
+    {"connect", core_connect},
+    {"lock", core_lock_new},
+    {NULL, NULL},
+};
+
+LUALIB_API int luaopen_sneck_core(lua_State *L);
+
+LUALIB_API int luaopen_sneck_core(lua_State *L)
+{
+    lua_createtable(L, 0, 8);
+    luaL_setfuncs(L, functions, 0);
+    lua_pushstring(L, sneck_version());
+    lua_setfield(L, -2, "version");
+    core_open_client(L);
+    lua_setfield(L, -2, "client_type");
+    core_open_lock(L);
+    lua_setfield(L, -2, "lock_type");
+    core_open_op(L);
+    lua_setfield(L, -2, "op_type");
+    return 1;
+}

@@ -1,0 +1,100 @@
+/* results.c - from the library's outcomes to Lua's values.
+ *
+ * The op belongs to a userdata, since each push may fail. */
+#include "core.h"
+
+int core_push_failure(lua_State *L, int status, const char *message, const char *server_code)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, *message ? message : sneck_status_text(status));
+    lua_pushstring(L, sneck_status_name(status));
+    if (status != SNECK_SERVER)
+        return 3;
+    lua_pushstring(L, server_code);
+    return 4;
+}
+
+/* ------------------------------------------------------------------- replies */
+
+static void push_bytes(lua_State *L, const sneck_reply *reply)
+{
+    size_t len;
+    const char *bytes = sneck_reply_bytes(reply, &len);
+    lua_pushlstring(L, bytes ? bytes : "", len);
+}
+
+static void push_error(lua_State *L, const sneck_reply *reply)
+{
+    lua_createtable(L, 0, 1);
+    push_bytes(L, reply);
+    lua_setfield(L, -2, "err");
+}
+
+static void push_reply(lua_State *L, const sneck_reply *reply);
+
+/* Items may be nil, so their number stands in `n`. */
+static void push_array(lua_State *L, const sneck_reply *reply)
+{
+    int count = (int)sneck_reply_count(reply);
+    lua_createtable(L, count, 1);
+    lua_pushinteger(L, count);
+    lua_setfield(L, -2, "n");
+    for (int i = 1; i <= count; i++) {
+        push_reply(L, sneck_reply_item(reply, (size_t)i - 1));
+        lua_rawseti(L, -2, i);
+    }
+}
+
+static void push_reply(lua_State *L, const sneck_reply *reply)
+{
+    luaL_checkstack(L, LUA_MINSTACK, "a reply is nested too deeply");
+    switch (sneck_reply_kind(reply)) {
+    case SNECK_REPLY_NIL: lua_pushnil(L); break;
+    case SNECK_REPLY_BYTES: push_bytes(L, reply); break;
+    case SNECK_REPLY_INTEGER: lua_pushinteger(L, (lua_Integer)sneck_reply_integer(reply)); break;
+    case SNECK_REPLY_ARRAY: push_array(L, reply); break;
+    case SNECK_REPLY_ERROR: push_error(L, reply); break;
+    }
+}
+
+/* -------------------------------------------------------------------- holders */
+
+static void push_holder(lua_State *L, const sneck_holder *holder)
+{
+    if (!holder->held) {
+        lua_pushnil(L);
+        return;
+    }
+    size_t len = holder->token_len;
+    lua_createtable(L, 0, 6);
+    lua_pushlstring(L, holder->token, len < sizeof holder->token ? len : sizeof holder->token);
+    lua_setfield(L, -2, "token");
+    lua_pushstring(L, holder->host);
+    lua_setfield(L, -2, "host");
+    lua_pushinteger(L, (lua_Integer)holder->pid);
+    lua_setfield(L, -2, "pid");
+    lua_pushstring(L, holder->label);
+    lua_setfield(L, -2, "label");
+    lua_pushboolean(L, holder->foreign);
+    lua_setfield(L, -2, "foreign");
+    if (holder->ttl_ms >= 0) {
+        lua_pushnumber(L, (lua_Number)holder->ttl_ms / 1000);
+        lua_setfield(L, -2, "ttl");
+    }
+}
+
+int core_push_result(lua_State *L, const sneck_op *op)
+{
+    sneck_holder holder;
+    int status = sneck_op_status(op);
+    if (status != SNECK_OK)
+        return core_push_failure(L, status, sneck_op_error(op), sneck_op_server_code(op));
+    const sneck_reply *reply = sneck_op_reply(op);
+    if (reply)
+        push_reply(L, reply);
+    else if (sneck_op_holder(&holder, op) == SNECK_OK)
+        push_holder(L, &holder);
+    else
+        lua_pushboolean(L, 1);
+    return 1;
+}

@@ -1,0 +1,71 @@
+/* wait.c - blocking calls: start, wait, free.
+ *
+ * Ctrl-C in the program `lua` runs a signal handler that cannot do more than
+ * install a debug hook in the main thread, which throws once Lua runs again. A
+ * wait ends when it sees that hook appear; Lua then throws by itself. */
+#include "core.h"
+
+#include <string.h>
+
+#define SERVER_CODE_SIZE 32
+
+struct watch {
+    lua_State *main;
+    lua_Hook before;
+};
+
+/* Lua 5.1 does not tell its main thread: there a wait in a coroutine goes on. */
+static lua_State *main_thread(lua_State *L)
+{
+#if LUA_VERSION_NUM >= 502
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    lua_State *main = lua_tothread(L, -1);
+    lua_pop(L, 1);
+    return main;
+#else
+    return L;
+#endif
+}
+
+static int hook_has_changed(void *data)
+{
+    const struct watch *watch = data;
+    return lua_gethook(watch->main) != watch->before;
+}
+
+int core_wait(lua_State *L, sneck_op *op)
+{
+    struct watch watch = {.main = main_thread(L)};
+    watch.before = lua_gethook(watch.main);
+    return sneck_op_wait(op, hook_has_changed, &watch);
+}
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+    size_t len = strlen(text);
+    if (len >= size)
+        len = size - 1;
+    memcpy(out, text, len);
+    out[len] = '\0';
+}
+
+static int finish_failed(lua_State *L, int status, sneck_op *op)
+{
+    char message[SNECK_ERROR_SIZE], server_code[SERVER_CODE_SIZE];
+    copy_text(message, sizeof message, sneck_op_error(op));
+    copy_text(server_code, sizeof server_code, sneck_op_server_code(op));
+    sneck_op_free(op);
+    return core_push_failure(L, status, message, server_code);
+}
+
+int core_finish(lua_State *L, int status, sneck_op *op)
+{
+    if (status != SNECK_OK) /* not even started */
+        return core_push_failure(L, status, "", "");
+    status = core_wait(L, op);
+    if (status != SNECK_OK)
+        return finish_failed(L, status, op);
+    sneck_op_free(op);
+    lua_pushboolean(L, 1);
+    return 1;
+}

@@ -1,0 +1,140 @@
+--- Token locks on Redis and Valkey.
+--
+--     local sneck = require "sneck"
+--     local client = assert(sneck.connect("redis://localhost:6379"))
+--     do
+--         local lock <close> = assert(client:hold("reports:42", {ttl = 10, wait = 30}))
+--     end
+--
+-- Clients, locks and ops are userdata of the C module, which has the methods that
+-- talk to the server. Here stand the constructors with their options, and the calls
+-- that span an acquire and its release. Their rule: an error that is under way is
+-- never replaced, and a loss is never silent.
+--
+-- Times are seconds. An expected failure returns nil, a message and a code such as
+-- "BUSY" (after "SERVER" also the server's own word); misuse throws. docs/lua.md
+-- lists every call.
+local core = require "sneck.core"
+
+local sneck = {version = core.version}
+local client_methods = core.client_type.__index
+
+local function set_of(...)
+    local set = {text = table.concat({...}, ", ")}
+    for _, name in ipairs({...}) do
+        set[name] = true
+    end
+    return set
+end
+
+local CONNECT_OPTIONS = set_of("timeout", "connect_timeout", "client_name", "prefix", "label")
+local LOCK_OPTIONS = set_of("ttl", "wait", "label")
+local DEFAULTS = {}
+
+-- Values are checked in C. Level 3 is the user's line: the public functions call
+-- this themselves, and likewise core.connect and core.lock, which count on it.
+local function check(options, known)
+    if options == nil then
+        return DEFAULTS
+    end
+    if type(options) ~= "table" then
+        error("options must be a table, not " .. type(options), 3)
+    end
+    for name in pairs(options) do
+        if known[name] ~= true then
+            error(("unknown option %s: there are %s"):format(tostring(name), known.text), 3)
+        end
+    end
+    return options
+end
+
+--- Makes a client; nothing is sent yet.
+-- Without a url it is the environment's SNECK_URL, or else redis://localhost:6379.
+-- Options: timeout (5) and connect_timeout (the same) in seconds; client_name;
+-- prefix, put before the name of each lock; label, which tells others who has a lock.
+-- Returns the client, or nil, message, "INVALID" when the url is not valid.
+function sneck.connect(url, options)
+    local o = check(options, CONNECT_OPTIONS)
+    return core.connect(url, o.timeout, o.connect_timeout, o.client_name, o.prefix, o.label)
+end
+
+--- Makes a lock that is not acquired; nothing is sent.
+-- Options: ttl, how long the server keeps it, in seconds (10); wait, how long
+-- acquire() waits at most, in seconds (for ever); label, in place of the client's.
+function client_methods:lock(name, options)
+    local o = check(options, LOCK_OPTIONS)
+    return core.lock(self, name, nil, o.ttl, o.wait, o.label)
+end
+
+--- Makes a lock that owns a token, handed over by whoever acquired it.
+-- Nothing is sent, so remaining() is 0 until extend() confirms the lease.
+function client_methods:adopt(name, token, options)
+    local o = check(options, LOCK_OPTIONS)
+    if token == nil then
+        error("the token must be a string, not nil", 2)
+    end
+    return core.lock(self, name, token, o.ttl, o.wait, o.label)
+end
+
+local function acquired(lock)
+    local ok, message, code, word = lock:acquire()
+    if ok then
+        return lock
+    end
+    return nil, message, code, word
+end
+
+--- Acquires a lock, for a `<close>` variable; options as for lock().
+-- Returns the lock, or nil, message, code.
+function client_methods:hold(name, options)
+    local o = check(options, LOCK_OPTIONS)
+    return acquired(core.lock(self, name, nil, o.ttl, o.wait, o.label))
+end
+
+-- A lock without a token was released by its user, or its loss was told already.
+local function settle(lock)
+    if lock:token() == nil then
+        return true
+    end
+    return lock:release()
+end
+
+local function finish(lock, ok, ...)
+    local released, message = settle(lock)
+    if not ok then
+        error((...), 0)
+    end
+    if not released then
+        error(message, 2)
+    end
+    return ...
+end
+
+--- Calls body(lock) while the lock is held; options as for lock().
+-- Returns what the body returns, and throws what it throws, after the release. When
+-- the lock was not acquired, the body is not called: nil, message, code. When the
+-- body ended well but the lock was lost meanwhile, throws, as its results may be
+-- wrong. For every version of Lua; the body may yield where pcall lets it.
+function client_methods:with_lock(name, options, body)
+    local o = check(options, LOCK_OPTIONS)
+    if type(body) ~= "function" then
+        error("the body must be a function, not " .. type(body), 2)
+    end
+    local lock, message, code, word =
+        acquired(core.lock(self, name, nil, o.ttl, o.wait, o.label))
+    if not lock then
+        return nil, message, code, word
+    end
+    return finish(lock, pcall(body, lock))
+end
+
+--- Releases the lock at the end of a `<close>` variable's block.
+-- Throws after a clean block when the lock was lost meanwhile.
+function core.lock_type.__close(lock, err)
+    local released, message = settle(lock)
+    if not released and err == nil then
+        error(message, 2)
+    end
+end
+
+return sneck

@@ -1,0 +1,47 @@
+rockspec_format = "3.0"
+package = "sneck"
+version = "0.1.0-1"
+source = {
+   url = "file://sneck-0.1.0.tar.gz",
+}
+description = {
+   summary = "Token locks on Redis and Valkey, as from C and Python",
+   detailed = [[
+A lock that many processes share through Redis or Valkey: acquire, wait, extend,
+release, hand over, and ask who holds it. Blocking, or driven by any event loop.
+]],
+   license = "MIT",
+   labels = {"lock", "redis", "valkey", "mutex", "lease"},
+}
+dependencies = {
+   "lua >= 5.1, < 5.5",
+}
+-- hiredis: libhiredis-dev on Debian and Ubuntu, hiredis-devel on Fedora,
+-- hiredis-dev on Alpine, hiredis with Homebrew
+external_dependencies = {
+   HIREDIS = {
+      header = "hiredis/hiredis.h",
+   },
+}
+build = {
+   type = "builtin",
+   modules = {
+      sneck = "lua/sneck/init.lua",
+      ["sneck.core"] = {
+         sources = {
+            "bindings/lua/arguments.c",
+            "bindings/lua/client.c",
+            "bindings/lua/library.c",
+            "bindings/lua/lock.c",
+            "bindings/lua/module.c",
+            "bindings/lua/op.c",
+            "bindings/lua/results.c",
+            "bindings/lua/wait.c",
+         },
+         defines = {"SNECK_STATIC"},
+         incdirs = {"core/include", "core/src", "$(HIREDIS_INCDIR)"},
+         libdirs = {"$(HIREDIS_LIBDIR)"},
+         libraries = {"hiredis", "pthread"},
+      },
+   },
+}

@@ -1,0 +1,57 @@
+#ifndef SUPPORT_H
+#define SUPPORT_H
+
+#include <sneck.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* The server that pytest started for this program. */
+const char *server_url(void);
+
+/* A client of that server. */
+sneck_client *new_client(void);
+sneck_lock *new_lock(sneck_client *client, const char *name, int64_t ttl_ms);
+sneck_link *new_link(sneck_client *client);
+
+/* Sends a command of text words, the last one NULL; must succeed. */
+sneck_reply *command(sneck_client *client, const char *const *words);
+#define COMMAND(client, ...) command(client, (const char *const[]){__VA_ARGS__, NULL})
+
+/* The same, for the reply's integer or whether it is nil; frees it. */
+int64_t command_integer(sneck_client *client, const char *const *words);
+#define COMMAND_INTEGER(client, ...)                                           \
+    command_integer(client, (const char *const[]){__VA_ARGS__, NULL})
+/* The bytes of a reply, which are text. */
+const char *text_of(const sneck_reply *reply);
+
+bool key_exists(sneck_client *client, const char *key);
+
+/* Starts a command of text words on a link. */
+sneck_op *start_command(sneck_client *client, sneck_link *link, const char *const *words);
+#define START(client, link, ...)                                               \
+    start_command(client, link, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Steps the link until the op has ended; its status. */
+int finish(sneck_link *link, sneck_op *op);
+
+/* Steps the link until all that was started on it has reached the server and was
+ * answered, what nobody waits for any more, too. */
+void settle(sneck_client *client, sneck_link *link);
+
+/* Blocks the link at the server until unblock(); the op that does so. */
+sneck_op *block(sneck_client *client, sneck_link *link);
+void unblock(sneck_client *other);
+
+/* Steps until the command of `op`'s link has left and the server has it; `other`
+ * is used to ask. */
+void step_until_blocked(sneck_link *link, sneck_client *other);
+
+/* setup and teardown of a test: an empty server. */
+int empty_server(void **state);
+
+#endif

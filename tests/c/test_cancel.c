@@ -1,0 +1,202 @@
+/* Ops that are given up: no token of theirs stays, and nobody reads their replies. */
+#include "support.h"
+
+#include <string.h>
+
+struct scene {
+    sneck_client *client, *other;
+    sneck_link *link;
+    sneck_lock *lock;
+};
+
+static int set_up(void **state)
+{
+    static struct scene scene;
+    empty_server(state);
+    scene.client = new_client();
+    scene.other = new_client();
+    scene.link = new_link(scene.client);
+    scene.lock = new_lock(scene.client, "door", 60000);
+    *state = &scene;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct scene *scene = *state;
+    sneck_lock_free(scene->lock);
+    sneck_link_free(scene->link);
+    sneck_client_free(scene->client);
+    sneck_client_free(scene->other);
+    return 0;
+}
+
+static sneck_op *start_acquire(struct scene *scene, int64_t wait_ms)
+{
+    sneck_op *op = NULL;
+    assert_int_equal(sneck_lock_acquire_start(&op, scene->lock, scene->link, wait_ms), SNECK_OK);
+    return op;
+}
+
+static void a_cancelled_waiter_leaves_the_lock_to_others(void **state)
+{
+    struct scene *scene = *state;
+    sneck_lock *held = new_lock(scene->other, "door", 60000);
+    assert_int_equal(sneck_lock_acquire(held, 0), SNECK_OK);
+    sneck_op *op = start_acquire(scene, SNECK_FOREVER);
+    settle(scene->client, scene->link);
+    assert_int_equal(sneck_op_status(op), SNECK_PENDING);
+    sneck_op_cancel(op);
+    assert_int_equal(sneck_op_status(op), SNECK_INTERRUPTED);
+    assert_true(*sneck_op_error(op) != '\0');
+    assert_int_equal(sneck_lock_release(held), SNECK_OK);
+    settle(scene->client, scene->link);
+    assert_false(key_exists(scene->other, "door"));
+    assert_int_equal(sneck_lock_token(scene->lock, NULL, 0), 0);
+    sneck_op_free(op);
+    sneck_lock_free(held);
+}
+
+/* The server gets to the acquire only after it was given up. */
+static void give_up_in_flight(struct scene *scene, bool by_freeing)
+{
+    sneck_op *gate = block(scene->client, scene->link);
+    sneck_op *op = start_acquire(scene, 0);
+    step_until_blocked(scene->link, scene->other);
+    assert_int_equal(sneck_op_status(op), SNECK_PENDING);
+    if (by_freeing) {
+        sneck_op_free(op);
+    } else {
+        sneck_op_cancel(op);
+        assert_int_equal(sneck_op_status(op), SNECK_INTERRUPTED);
+        sneck_op_free(op);
+    }
+    unblock(scene->other);
+    settle(scene->client, scene->link);
+    assert_int_equal(sneck_op_status(gate), SNECK_OK);
+    assert_false(key_exists(scene->other, "door"));
+    assert_int_equal(sneck_lock_remaining_ms(scene->lock), 0);
+    sneck_op_free(gate);
+}
+
+static void an_acquire_cancelled_in_flight_leaves_no_key(void **state)
+{
+    give_up_in_flight(*state, false);
+}
+
+static void an_acquire_freed_in_flight_leaves_no_key(void **state)
+{
+    give_up_in_flight(*state, true);
+}
+
+static void an_acquire_cancelled_before_it_was_sent_leaves_no_key(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op *op = start_acquire(scene, 0);
+    sneck_op_cancel(op);
+    assert_int_equal(sneck_op_status(op), SNECK_INTERRUPTED);
+    sneck_op_free(op);
+    settle(scene->client, scene->link);
+    assert_false(key_exists(scene->other, "door"));
+}
+
+static void a_cancelled_acquire_can_be_repeated(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op *op = start_acquire(scene, 0);
+    sneck_link_step(scene->link);
+    sneck_op_cancel(op);
+    sneck_op_free(op);
+    op = start_acquire(scene, 0);
+    assert_int_equal(finish(scene->link, op), SNECK_OK);
+    sneck_op_free(op);
+    settle(scene->client, scene->link);
+    assert_true(key_exists(scene->other, "door"));
+    assert_true(sneck_lock_remaining_ms(scene->lock) > 0);
+    assert_int_equal(sneck_lock_release(scene->lock), SNECK_OK);
+}
+
+static void a_release_cancelled_in_flight_is_unknown_and_can_be_repeated(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op *op = NULL;
+    assert_int_equal(sneck_lock_acquire(scene->lock, 0), SNECK_OK);
+    sneck_op *gate = block(scene->client, scene->link);
+    assert_int_equal(sneck_lock_release_start(&op, scene->lock, scene->link), SNECK_OK);
+    step_until_blocked(scene->link, scene->other);
+    sneck_op_cancel(op);
+    assert_int_equal(sneck_op_status(op), SNECK_UNKNOWN);
+    assert_int_equal(sneck_lock_remaining_ms(scene->lock), 0);
+    sneck_op_free(op);
+    unblock(scene->other);
+    settle(scene->client, scene->link);
+    assert_int_equal(sneck_lock_release(scene->lock), SNECK_OK);
+    assert_false(key_exists(scene->other, "door"));
+    sneck_op_free(gate);
+}
+
+static void a_late_reply_is_not_read_by_a_later_op(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op_free(block(scene->client, scene->link));
+    sneck_op *abandoned = START(scene->client, scene->link, "ECHO", "theirs");
+    sneck_op *op = START(scene->client, scene->link, "ECHO", "mine");
+    step_until_blocked(scene->link, scene->other);
+    sneck_op_cancel(abandoned);
+    sneck_op_free(abandoned);
+    assert_int_equal(sneck_op_status(op), SNECK_PENDING);
+    unblock(scene->other);
+    assert_int_equal(finish(scene->link, op), SNECK_OK);
+    assert_string_equal(text_of(sneck_op_reply(op)), "mine");
+    sneck_op_free(op);
+}
+
+static void cancelling_an_op_that_has_ended_changes_nothing(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op *op = start_acquire(scene, 0);
+    assert_int_equal(finish(scene->link, op), SNECK_OK);
+    sneck_op_cancel(op);
+    assert_int_equal(sneck_op_status(op), SNECK_OK);
+    sneck_op_free(op);
+    assert_int_equal(sneck_lock_release(scene->lock), SNECK_OK);
+}
+
+static int count_and_stop(void *data)
+{
+    int *calls = data;
+    return ++*calls == 3;
+}
+
+static void an_interrupt_ends_a_wait_and_leaves_no_key(void **state)
+{
+    struct scene *scene = *state;
+    sneck_lock *held = new_lock(scene->other, "door", 60000);
+    sneck_op *op = NULL;
+    int calls = 0;
+    assert_int_equal(sneck_lock_acquire(held, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_acquire_start(&op, scene->lock, NULL, SNECK_FOREVER), SNECK_OK);
+    assert_int_equal(sneck_op_wait(op, count_and_stop, &calls), SNECK_INTERRUPTED);
+    assert_int_equal(calls, 3);
+    sneck_op_free(op);
+    assert_int_equal(sneck_lock_release(held), SNECK_OK);
+    assert_false(key_exists(scene->other, "door"));
+    sneck_lock_free(held);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(a_cancelled_waiter_leaves_the_lock_to_others),
+        TEST(an_acquire_cancelled_in_flight_leaves_no_key),
+        TEST(an_acquire_freed_in_flight_leaves_no_key),
+        TEST(an_acquire_cancelled_before_it_was_sent_leaves_no_key),
+        TEST(a_cancelled_acquire_can_be_repeated),
+        TEST(a_release_cancelled_in_flight_is_unknown_and_can_be_repeated),
+        TEST(a_late_reply_is_not_read_by_a_later_op),
+        TEST(cancelling_an_op_that_has_ended_changes_nothing),
+        TEST(an_interrupt_ends_a_wait_and_leaves_no_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+-- out_of_memory.lua URL NAME: every call of the API once.
+--
+-- Run by out_of_memory.c with allocations that fail. So an error is let through,
+-- unless it is one that the script wants and can tell from a lack of memory.
+local sneck = require "sneck"
+
+local url, name = ...
+
+local function use_client(client)
+    assert(client:execute("SET", name .. ":key", 1.5, "PX", 60000) == "OK")
+    assert(client:execute("MGET", name .. ":key", name .. ":none").n == 2)
+    client:execute("EVAL", "return {1, {'two', redis.error_reply('ERR x')}}", 0)
+    local _, _, code = client:execute("LPUSH", name .. ":key", "x")
+    assert(code == "SERVER")
+    client:execute_start("PING"):wait()
+    tostring(client)
+end
+
+local function use_lock(lock)
+    assert(lock:acquire())
+    assert(lock:extend(30))
+    assert(lock:holder().token == lock:token())
+    assert(lock:locked() and lock:owned() and lock:remaining() > 0 and lock:ttl() == 60)
+    assert(lock:name() == name and tostring(lock))
+    assert(lock:release())
+    assert(lock:holder() == nil)
+end
+
+local function use_adopted(client)
+    local token = ("t"):rep(1000)
+    assert(client:execute("SET", name, token, "PX", 60000) == "OK")
+    local lock = client:adopt(name, token, {ttl = 60})
+    assert(#lock:token() == 1000)
+    assert(lock:release())
+end
+
+local function use_ops(client, lock)
+    local op = lock:acquire_start(5)
+    while not op:step() do
+        op:fds()
+        op:timeout()
+    end
+    assert(op:result() and op:result())
+    assert(lock:extend_start():wait())
+    assert(lock:holder_start():wait().foreign == false)
+    local waiting = client:lock(name, {wait = 60}):acquire_start()
+    tostring(waiting)
+    waiting:step()
+    waiting:cancel()
+    assert(select(3, waiting:result()) == "INTERRUPTED")
+    client:lock(name):acquire_start():step() -- left to the collector
+    assert(lock:release_start():wait())
+end
+
+local function use_blocks(client)
+    do
+        local held <close> = assert(client:hold(name, {ttl = 60, label = "held"}))
+        assert(select(3, client:hold(name, {wait = 0})) == "BUSY")
+        assert(held:owned())
+    end
+    assert(client:with_lock(name, {ttl = 60}, function(lock)
+        return lock:owned()
+    end))
+end
+
+assert(select(3, sneck.connect("nonsense://")) == "INVALID")
+local client <close> = assert(sneck.connect(url, {
+    timeout = 20, connect_timeout = 20, client_name = "oom", prefix = "", label = "oom",
+}))
+local lock = client:lock(name, {ttl = 60, wait = 60, label = "lock"})
+use_client(client)
+use_lock(lock)
+use_adopted(client)
+use_ops(client, lock)
+use_blocks(client)

@@ -1,0 +1,37 @@
+-- What the specs share: clients of the test's server, and names of their own.
+local sneck = require "sneck"
+
+local support = {url = assert(os.getenv("SNECK_TEST_URL"), "run by tests/lua/test_lua.py")}
+
+local names = 0
+local this_run = tostring({}):gsub("%W", "")
+
+--- A lock name that nothing else uses.
+function support.name()
+    names = names + 1
+    return ("%s:%d:%d"):format(this_run, os.time(), names)
+end
+
+--- A client of the server, with options.
+function support.connect(options)
+    return assert(sneck.connect(support.url, options))
+end
+
+--- A client of a server that is not there: whatever would send something fails.
+function support.nowhere()
+    return assert(sneck.connect("unix:///nonexistent/sneck.socket"))
+end
+
+--- Lets another owner take a lock; returns its token.
+function support.take(client, name)
+    assert(client:execute("SET", name, "another", "PX", 60000))
+    return "another"
+end
+
+--- Frees everything that can be freed; twice, as finalizers free more.
+function support.collect()
+    collectgarbage()
+    collectgarbage()
+end
+
+return support

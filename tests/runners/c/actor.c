@@ -1,0 +1,420 @@
+/* actor.c - the verbs of a case, done with a client of the actor's own.
+ *
+ * Invariant: an actor has at most one call under way, and touches no lock object
+ * of it before it has ended.
+ */
+#include "actor.h"
+
+#include "arguments.h"
+#include "outcome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAVE_MS 80       /* how long a call that should wait is watched */
+
+void call_argv(const struct words *command, const void ***argv, size_t **len)
+{
+    *argv = calloc(command->count + 1, sizeof **argv);
+    *len = calloc(command->count + 1, sizeof **len);
+    if (!*argv || !*len)
+        abort();
+    for (size_t i = 0; i < command->count; i++) {
+        (*argv)[i] = command->at[i].bytes.at;
+        (*len)[i] = command->at[i].bytes.len;
+    }
+}
+
+/* -------------------------------------------------------------------- client */
+
+bool actor_connect(struct actor *actor, const char *url, const sneck_client_options *options,
+                   struct words *outcome)
+{
+    int rc = sneck_client_new(&actor->client, url, options, NULL);
+    if (rc != SNECK_OK) {
+        outcome_fail(outcome, rc, "");
+        return false;
+    }
+    actor->driver->open(&actor->link, actor->client);
+    return true;
+}
+
+static const char *unix_url(struct bytes *url, const struct variables *v, const char *name)
+{
+    const struct bytes *path = variable_find(v, name, strlen(name));
+    bytes_add_text(url, "unix://");
+    bytes_add_text(url, path->at);
+    return url->at;
+}
+
+static const char *verb_connect(struct actor *actor, const struct arguments *a,
+                                const struct variables *v, struct words *outcome)
+{
+    const char *wrong = arguments_check(
+        a, 0, "url through timeout connect_timeout prefix label client_name");
+    const char *through = arguments_text(a, "through"), *url = arguments_text(a, "url");
+    struct bytes made = {0};
+    sneck_client_options options = SNECK_CLIENT_OPTIONS;
+    if (wrong || (through && (url || strcmp(through, "proxy") != 0)))
+        return wrong ? wrong : "through=proxy stands alone";
+    if (actor->client)
+        return "connect is the first step of an actor";
+    options.io_timeout_ms = arguments_ms(a, "timeout", options.io_timeout_ms);
+    options.connect_timeout_ms = arguments_ms(a, "connect_timeout", options.connect_timeout_ms);
+    options.key_prefix = arguments_text(a, "prefix");
+    options.key_prefix_len = arguments_text_len(a, "prefix");
+    options.label = arguments_text(a, "label");
+    options.client_name = arguments_text(a, "client_name");
+    if (!url)
+        url = unix_url(&made, v, through ? "proxy" : "socket");
+    if (actor_connect(actor, url, &options, outcome))
+        outcome_ok(outcome);
+    free(made.at);
+    return NULL;
+}
+
+/* --------------------------------------------------------------------- locks */
+
+static size_t find_slot(const struct actor *actor, const struct word *name)
+{
+    size_t i = 0;
+    while (i < actor->lock_count &&
+           (actor->locks[i].name.len != name->bytes.len ||
+            memcmp(actor->locks[i].name.at, name->bytes.at, name->bytes.len) != 0))
+        i++;
+    return i;
+}
+
+static void put_lock(struct actor *actor, const struct word *name, sneck_lock *lock)
+{
+    size_t i = find_slot(actor, name);
+    if (i == LOCKS_MAX)
+        abort();
+    if (i < actor->lock_count) {
+        sneck_lock_free(actor->locks[i].lock);
+    } else {
+        bytes_add(&actor->locks[i].name, name->bytes.at, name->bytes.len);
+        actor->lock_count++;
+    }
+    actor->locks[i].lock = lock;
+}
+
+/* Makes a lock object by the step's options; NULL when that is refused. */
+static sneck_lock *make_lock(struct actor *actor, const struct arguments *a,
+                             const char *token, size_t token_len, struct words *outcome)
+{
+    sneck_lock_options options = SNECK_LOCK_OPTIONS;
+    const struct bytes *name = &a->places[0]->bytes;
+    sneck_lock *lock = NULL;
+    options.ttl_ms = arguments_ms(a, "ttl", options.ttl_ms);
+    options.label = arguments_text(a, "label");
+    int rc = token ? sneck_lock_adopt(&lock, actor->client, name->at, name->len, token,
+                                      token_len, &options, NULL)
+                   : sneck_lock_new(&lock, actor->client, name->at, name->len, &options, NULL);
+    if (rc != SNECK_OK)
+        outcome_fail(outcome, rc, "");
+    return lock;
+}
+
+/* The actor's object for the name; a new one where `fresh` or where there is none. */
+static sneck_lock *use_lock(struct actor *actor, const struct arguments *a, bool fresh,
+                            struct words *outcome)
+{
+    size_t i = find_slot(actor, a->places[0]);
+    if (i < actor->lock_count && !fresh)
+        return actor->locks[i].lock;
+    sneck_lock *lock = make_lock(actor, a, NULL, 0, outcome);
+    if (lock)
+        put_lock(actor, a->places[0], lock);
+    return lock;
+}
+
+static void outcome_token(struct words *outcome, const sneck_lock *lock)
+{
+    size_t len = sneck_lock_token(lock, NULL, 0);
+    char *token = malloc(len + 1);
+    if (!token || sneck_lock_token(lock, token, len) != len)
+        abort();
+    if (len)
+        outcome_ok_bytes(outcome, token, len);
+    else
+        outcome_nil(outcome);
+    free(token);
+}
+
+/* --------------------------------------------------------------------- calls */
+
+static struct call *make_call(const struct actor *actor, enum call_kind kind, sneck_lock *lock)
+{
+    struct call *call = calloc(1, sizeof *call);
+    if (!call)
+        abort();
+    call->kind = kind;
+    call->client = actor->client;
+    call->link = actor->link;
+    call->lock = lock;
+    return call;
+}
+
+static void free_call(struct call *call)
+{
+    words_clear(&call->command);
+    words_clear(&call->reply);
+    free(call);
+}
+
+static void call_outcome(const struct call *call, struct words *outcome)
+{
+    if (call->status != SNECK_OK) {
+        outcome_fail(outcome, call->status, call->server_code);
+    } else if (call->kind == CALL_ACQUIRE) {
+        outcome_token(outcome, call->lock);
+    } else if (call->kind == CALL_EXECUTE) {
+        for (size_t i = 0; i < call->reply.count; i++) {
+            struct word *word = words_add(outcome);
+            word->quoted = call->reply.at[i].quoted;
+            bytes_add(&word->bytes, call->reply.at[i].bytes.at, call->reply.at[i].bytes.len);
+        }
+    } else {
+        outcome_ok(outcome);
+    }
+}
+
+/* Runs a call to its end, or for a moment; then it is the actor's waiting one. */
+static bool run_call(struct actor *actor, struct call *call, bool leave)
+{
+    actor->driver->start(call);
+    if (actor->driver->wait(call, leave ? LEAVE_MS : CALL_LIMIT_MS))
+        return true;
+    actor->waiting = call;
+    return false;
+}
+
+/* The same, and puts down what came of it. */
+static void do_call(struct actor *actor, struct call *call, bool leave, struct words *outcome)
+{
+    if (run_call(actor, call, leave)) {
+        call_outcome(call, outcome);
+        free_call(call);
+    } else {
+        words_add_keyword(outcome, "...");
+    }
+}
+
+/* --------------------------------------------------------------------- verbs */
+
+static const char *verb_acquire(struct actor *actor, const struct arguments *a, bool leave,
+                                struct words *outcome)
+{
+    const char *wrong = arguments_check(a, 1, "ttl label wait");
+    const char *wait = arguments_text(a, "wait");
+    if (wrong)
+        return wrong;
+    bool fresh = arguments_text(a, "ttl") || arguments_text(a, "label");
+    sneck_lock *lock = use_lock(actor, a, fresh, outcome);
+    if (!lock)
+        return NULL;
+    struct call *call = make_call(actor, CALL_ACQUIRE, lock);
+    bool forever = wait && strcmp(wait, "forever") == 0;
+    call->ms = forever ? SNECK_FOREVER : arguments_ms(a, "wait", 0);
+    do_call(actor, call, leave, outcome);
+    return NULL;
+}
+
+/* Release and extend: of the actor's lock object, or of one adopted for the step. */
+static const char *verb_owner(struct actor *actor, const struct arguments *a,
+                              enum call_kind kind, struct words *outcome)
+{
+    const char *wrong = arguments_check(a, 1, kind == CALL_EXTEND ? "ttl token" : "token");
+    const char *token = arguments_text(a, "token");
+    if (wrong)
+        return wrong;
+    struct arguments plain = *a;
+    plain.option_count = 0;
+    sneck_lock *lock = token ? make_lock(actor, &plain, token, arguments_text_len(a, "token"),
+                                         outcome)
+                             : use_lock(actor, &plain, false, outcome);
+    if (!lock)
+        return NULL;
+    struct call *call = make_call(actor, kind, lock);
+    call->ms = arguments_ms(a, "ttl", 0);
+    do_call(actor, call, false, outcome);
+    if (token && !actor->waiting)
+        sneck_lock_free(lock);
+    return NULL;
+}
+
+static const char *verb_adopt(struct actor *actor, const struct arguments *a,
+                              struct words *outcome)
+{
+    const char *wrong = arguments_check(a, 2, "ttl");
+    if (wrong)
+        return wrong;
+    const struct bytes *token = &a->places[1]->bytes;
+    sneck_lock *lock = make_lock(actor, a, token->at, token->len, outcome);
+    if (lock) {
+        put_lock(actor, a->places[0], lock);
+        outcome_ok(outcome);
+    }
+    return NULL;
+}
+
+static const char *verb_object(struct actor *actor, const struct arguments *a,
+                               struct words *outcome)
+{
+    const char *wrong = arguments_check(a, 1, "");
+    if (wrong)
+        return wrong;
+    sneck_lock *lock = use_lock(actor, a, false, outcome);
+    if (!lock)
+        return NULL;
+    if (word_is(a->verb, "remaining"))
+        outcome_ok_number(outcome, sneck_lock_remaining_ms(lock));
+    else if (word_is(a->verb, "owned"))
+        outcome_ok_yes(outcome, sneck_lock_remaining_ms(lock) > 0);
+    else
+        outcome_token(outcome, lock);
+    return NULL;
+}
+
+static size_t shown_len(const sneck_holder *holder)
+{
+    return holder->token_len < sizeof holder->token ? holder->token_len : sizeof holder->token;
+}
+
+static const char *holder_field(const sneck_holder *holder, const char *field,
+                                struct words *outcome)
+{
+    if (strcmp(field, "token") == 0)
+        outcome_ok_bytes(outcome, holder->token, shown_len(holder));
+    else if (strcmp(field, "host") == 0)
+        outcome_ok_bytes(outcome, holder->host, strlen(holder->host));
+    else if (strcmp(field, "label") == 0)
+        outcome_ok_bytes(outcome, holder->label, strlen(holder->label));
+    else if (strcmp(field, "pid") == 0)
+        outcome_ok_number(outcome, holder->pid);
+    else if (strcmp(field, "foreign") == 0)
+        outcome_ok_yes(outcome, holder->foreign);
+    else if (strcmp(field, "ttl") != 0)
+        return "unknown field";
+    else if (holder->ttl_ms < 0)
+        outcome_ok_bytes(outcome, "never", 5);
+    else
+        outcome_ok_number(outcome, holder->ttl_ms);
+    return NULL;
+}
+
+static const char *verb_holder(struct actor *actor, const struct arguments *a,
+                               struct words *outcome)
+{
+    bool locked = word_is(a->verb, "locked");
+    const char *wrong = arguments_check(a, locked ? 1 : 2, "");
+    if (wrong)
+        return wrong;
+    sneck_lock *lock = use_lock(actor, a, false, outcome);
+    if (!lock)
+        return NULL;
+    struct call *call = make_call(actor, CALL_HOLDER, lock);
+    if (!run_call(actor, call, false))
+        return "the call did not end";
+    if (call->status != SNECK_OK)
+        call_outcome(call, outcome);
+    else if (locked)
+        outcome_ok_yes(outcome, call->holder.held);
+    else if (!call->holder.held)
+        outcome_nil(outcome);
+    else
+        wrong = holder_field(&call->holder, a->places[1]->bytes.at, outcome);
+    free_call(call);
+    return wrong;
+}
+
+static const char *verb_execute(struct actor *actor, const struct words *step, size_t count,
+                                struct words *outcome)
+{
+    struct call *call = make_call(actor, CALL_EXECUTE, NULL);
+    for (size_t i = 2; i < count; i++)
+        words_add_bytes(&call->command, step->at[i].bytes.at, step->at[i].bytes.len);
+    do_call(actor, call, false, outcome);
+    return NULL;
+}
+
+static const char *run_verb(struct actor *actor, const struct arguments *a, bool leave,
+                            struct words *outcome)
+{
+    if (word_is(a->verb, "acquire"))
+        return verb_acquire(actor, a, leave, outcome);
+    if (leave)
+        return "only an acquire may be left waiting";
+    if (word_is(a->verb, "release"))
+        return verb_owner(actor, a, CALL_RELEASE, outcome);
+    if (word_is(a->verb, "extend"))
+        return verb_owner(actor, a, CALL_EXTEND, outcome);
+    if (word_is(a->verb, "adopt"))
+        return verb_adopt(actor, a, outcome);
+    if (word_is(a->verb, "remaining") || word_is(a->verb, "owned") || word_is(a->verb, "token"))
+        return verb_object(actor, a, outcome);
+    if (word_is(a->verb, "holder") || word_is(a->verb, "locked"))
+        return verb_holder(actor, a, outcome);
+    return "unknown verb";
+}
+
+/* -------------------------------------------------------------------- public */
+
+const char *actor_run(struct actor *actor, const struct words *step, size_t count,
+                      const struct variables *v, bool leave, struct words *outcome)
+{
+    struct arguments a;
+    bool execute = word_is(&step->at[1], "execute");
+    const char *wrong = execute ? NULL : arguments_read(&a, step, count);
+    if (wrong)
+        return wrong;
+    if (actor->waiting)
+        return "the actor is still waiting";
+    if (!execute && word_is(a.verb, "connect"))
+        return verb_connect(actor, &a, v, outcome);
+    if (!actor->client) {
+        struct bytes url = {0};
+        bool made = actor_connect(actor, unix_url(&url, v, "socket"), NULL, outcome);
+        free(url.at);
+        if (!made)
+            return NULL;
+    }
+    if (execute)
+        return leave ? "only an acquire may be left waiting"
+                     : verb_execute(actor, step, count, outcome);
+    return run_verb(actor, &a, leave, outcome);
+}
+
+const char *actor_resume(struct actor *actor, bool leave, struct words *outcome)
+{
+    struct call *call = actor->waiting;
+    if (!call)
+        return "the actor has no call that waits";
+    if (!actor->driver->wait(call, leave ? LEAVE_MS : CALL_LIMIT_MS)) {
+        words_add_keyword(outcome, "...");
+        return NULL;
+    }
+    actor->waiting = NULL;
+    call_outcome(call, outcome);
+    free_call(call);
+    return NULL;
+}
+
+bool actor_close(struct actor *actor)
+{
+    if (actor->waiting) {
+        if (!actor->driver->wait(actor->waiting, CALL_LIMIT_MS))
+            return false;
+        free_call(actor->waiting);
+    }
+    for (size_t i = 0; i < actor->lock_count; i++) {
+        sneck_lock_free(actor->locks[i].lock);
+        free(actor->locks[i].name.at);
+    }
+    if (actor->client)
+        actor->driver->close(actor->link);
+    sneck_client_free(actor->client);
+    *actor = (struct actor){0};
+    return true;
+}

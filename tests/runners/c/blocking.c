@@ -1,0 +1,150 @@
+/* blocking.c - runs calls by the blocking functions, each in a thread of its own.
+ *
+ * Invariant: a call belongs to its thread from start until wait() says that it has
+ * ended. The blocking functions tell a server's code word in the message only, so
+ * it is read from there, as a user of theirs would.
+ */
+#include "call.h"
+#include "outcome.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct worker {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool ended;
+    struct call *call;
+};
+
+/* The word of capitals that follows a ": " in a message. */
+static void find_server_code(char *out, size_t size, const char *message)
+{
+    for (const char *at = message; (at = strstr(at, ": ")) != NULL;) {
+        at += 2;
+        size_t len = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        if (len > 1 && len < size && (at[len] == ' ' || at[len] == '\0')) {
+            memcpy(out, at, len);
+            out[len] = '\0';
+            return;
+        }
+    }
+}
+
+static int run_execute(struct call *call)
+{
+    const void **argv;
+    size_t *len;
+    sneck_reply *reply = NULL;
+    call_argv(&call->command, &argv, &len);
+    int status = sneck_execute(&reply, call->client, call->command.count, argv, len);
+    free(argv);
+    free(len);
+    if (status == SNECK_OK)
+        outcome_reply(&call->reply, reply);
+    sneck_reply_free(reply);
+    return status;
+}
+
+static int run_function(struct call *call)
+{
+    switch (call->kind) {
+    case CALL_ACQUIRE:
+        return sneck_lock_acquire(call->lock, call->ms);
+    case CALL_RELEASE:
+        return sneck_lock_release(call->lock);
+    case CALL_EXTEND:
+        return sneck_lock_extend(call->lock, call->ms);
+    case CALL_HOLDER:
+        return sneck_lock_holder(&call->holder, call->lock);
+    case CALL_EXECUTE:
+        break;
+    }
+    return run_execute(call);
+}
+
+static void *run(void *data)
+{
+    struct worker *worker = data;
+    struct call *call = worker->call;
+    int status = run_function(call);
+    pthread_mutex_lock(&worker->mutex);
+    call->status = status;
+    worker->ended = true;
+    pthread_cond_signal(&worker->changed);
+    pthread_mutex_unlock(&worker->mutex);
+    return NULL;
+}
+
+static void finish(struct call *call)
+{
+    const char *message = call->lock ? sneck_lock_error(call->lock)
+                                     : sneck_client_error(call->client);
+    snprintf(call->error, sizeof call->error, "%s", call->status ? message : "");
+    if (call->status == SNECK_SERVER)
+        find_server_code(call->server_code, sizeof call->server_code, message);
+}
+
+static void start(struct call *call)
+{
+    struct worker *worker = calloc(1, sizeof *worker);
+    if (!worker)
+        abort();
+    worker->call = call;
+    call->under_way = worker;
+    pthread_mutex_init(&worker->mutex, NULL);
+    pthread_cond_init(&worker->changed, NULL);
+    if (pthread_create(&worker->thread, NULL, run, worker) != 0)
+        abort();
+}
+
+static bool wait_for_end(struct worker *worker, int64_t ms)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += (time_t)(ms / 1000);
+    limit.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (limit.tv_nsec >= 1000000000) {
+        limit.tv_sec++;
+        limit.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&worker->mutex);
+    int rc = 0;
+    while (!worker->ended && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&worker->changed, &worker->mutex, &limit);
+    bool ended = worker->ended;
+    pthread_mutex_unlock(&worker->mutex);
+    return ended;
+}
+
+static bool wait_call(struct call *call, int64_t ms)
+{
+    struct worker *worker = call->under_way;
+    if (!wait_for_end(worker, ms))
+        return false;
+    pthread_join(worker->thread, NULL);
+    pthread_mutex_destroy(&worker->mutex);
+    pthread_cond_destroy(&worker->changed);
+    free(worker);
+    call->under_way = NULL;
+    finish(call);
+    return true;
+}
+
+static void open_link(sneck_link **link, sneck_client *client)
+{
+    (void)client;
+    *link = NULL;
+}
+
+static void close_link(sneck_link *link)
+{
+    (void)link;
+}
+
+const struct driver blocking_driver = {open_link, close_link, start, wait_call};

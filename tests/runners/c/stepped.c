@@ -1,0 +1,133 @@
+/* stepped.c - runs calls as ops, on one link for each actor, from one poll loop.
+ *
+ * Only the part of the API that an event loop would use: start, status, descriptors,
+ * timeout, step. Invariant: whenever a call is given time, all links are stepped,
+ * those of the actors whose turn it is not, too.
+ */
+#include "call.h"
+#include "outcome.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LINKS_MAX 16
+
+static sneck_link *links[LINKS_MAX];
+static size_t link_count;
+
+static void open_link(sneck_link **link, sneck_client *client)
+{
+    if (link_count == LINKS_MAX || sneck_link_new(link, client) != SNECK_OK)
+        abort();
+    links[link_count++] = *link;
+}
+
+static void close_link(sneck_link *link)
+{
+    for (size_t i = 0; i < link_count; i++)
+        if (links[i] == link)
+            links[i] = links[--link_count];
+    sneck_link_free(link);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ------------------------------------------------------------------ starting */
+
+static int start_execute(sneck_op **op, struct call *call)
+{
+    const void **argv;
+    size_t *len;
+    call_argv(&call->command, &argv, &len);
+    int rc = sneck_execute_start(op, call->client, call->link, call->command.count, argv, len);
+    free(argv);
+    free(len);
+    return rc;
+}
+
+static int start_op(sneck_op **op, struct call *call)
+{
+    switch (call->kind) {
+    case CALL_ACQUIRE:
+        return sneck_lock_acquire_start(op, call->lock, call->link, call->ms);
+    case CALL_RELEASE:
+        return sneck_lock_release_start(op, call->lock, call->link);
+    case CALL_EXTEND:
+        return sneck_lock_extend_start(op, call->lock, call->link, call->ms);
+    case CALL_HOLDER:
+        return sneck_lock_holder_start(op, call->lock, call->link);
+    case CALL_EXECUTE:
+        break;
+    }
+    return start_execute(op, call);
+}
+
+static void start(struct call *call)
+{
+    sneck_op *op;
+    if (start_op(&op, call) != SNECK_OK)
+        abort();
+    call->under_way = op;
+}
+
+/* ------------------------------------------------------------------ stepping */
+
+/* The time until the next step is due: the limit's or a link's. */
+static int64_t poll_timeout(int64_t limit_ms)
+{
+    int64_t timeout = limit_ms - now_ms();
+    for (size_t i = 0; i < link_count; i++) {
+        int64_t ms = sneck_link_timeout_ms(links[i]);
+        if (ms >= 0 && ms < timeout)
+            timeout = ms;
+    }
+    return timeout > 0 ? timeout : 0;
+}
+
+static void step_all(int64_t limit_ms)
+{
+    struct pollfd fds[LINKS_MAX * SNECK_LINK_FDS];
+    size_t n = 0;
+    for (size_t i = 0; i < link_count; i++)
+        n += sneck_link_fds(links[i], fds + n);
+    poll(fds, (nfds_t)n, (int)poll_timeout(limit_ms));
+    for (size_t i = 0; i < link_count; i++)
+        sneck_link_step(links[i]);
+}
+
+static void finish(struct call *call)
+{
+    sneck_op *op = call->under_way;
+    call->status = sneck_op_status(op);
+    snprintf(call->error, sizeof call->error, "%s", sneck_op_error(op));
+    snprintf(call->server_code, sizeof call->server_code, "%s", sneck_op_server_code(op));
+    if (call->kind == CALL_HOLDER && call->status == SNECK_OK &&
+        sneck_op_holder(&call->holder, op) != SNECK_OK)
+        abort();
+    if (call->kind == CALL_EXECUTE && call->status == SNECK_OK)
+        outcome_reply(&call->reply, sneck_op_reply(op));
+    sneck_op_free(op);
+    call->under_way = NULL;
+}
+
+static bool wait_call(struct call *call, int64_t ms)
+{
+    int64_t limit_ms = now_ms() + ms;
+    while (sneck_op_status(call->under_way) == SNECK_PENDING) {
+        if (now_ms() >= limit_ms)
+            return false;
+        step_all(limit_ms);
+    }
+    finish(call);
+    return true;
+}
+
+const struct driver stepped_driver = {open_link, close_link, start, wait_call};

@@ -1,0 +1,288 @@
+-- The verbs of a case, done with a Lua client of the actor's own.
+--
+-- An actor has at most one call under way, an op that is stepped while a step waits for it, and
+-- touches no lock object of it before it has ended.
+local casefile = require "casefile"
+local outcome = require "outcome"
+local sneck = require "sneck"
+
+local LEAVE_MS = 80 -- how long a call that should wait is watched
+local LIMIT_MS = 30000 -- what a call gets to end
+local STEP_MS = 5 -- between two steps
+
+local actor = {}
+actor.__index = actor
+
+--- Makes an actor. `sockets` has paths by name, `sleep` takes milliseconds.
+function actor.new(sockets, sleep)
+  return setmetatable({sockets = sockets, sleep = sleep, locks = {}}, actor)
+end
+
+-- ----------------------------------------------------------------- arguments
+
+local function arguments(words, places, ...)
+  local given, known = {options = {}}, {}
+  for _, key in ipairs({...}) do
+    known[key] = true
+  end
+  for _, word in ipairs(words) do
+    if not word.key then
+      given[#given + 1] = word.data
+    elseif known[word.key] then
+      given.options[word.key] = word.data
+    else
+      casefile.refuse("unknown option")
+    end
+  end
+  if #given ~= places then
+    casefile.refuse("wrong number of arguments")
+  end
+  return given
+end
+
+local function seconds(milliseconds)
+  return milliseconds and tonumber(milliseconds) / 1000
+end
+
+local function milliseconds(time)
+  return math.floor(time * 1000 + 0.5)
+end
+
+-- --------------------------------------------------------------------- calls
+
+-- Calls the library. Misuse, which throws, and a failure become an outcome.
+local function try(call, ...)
+  assert(call, "no such function")
+  local result = table.pack(pcall(call, ...))
+  if not result[1] then
+    return nil, outcome.fail("INVALID")
+  end
+  if result[2] == nil and result[4] then
+    return nil, outcome.fail(result[4], result[5])
+  end
+  return result[2]
+end
+
+-- Tells a call that gives nothing but success.
+local function done(call, ...)
+  local _, failure = try(call, ...)
+  return failure or outcome.ok()
+end
+
+--- Makes the client. Returns true, or nil and the outcome.
+function actor:connect(url, options)
+  local failure
+  self.client, failure = try(sneck.connect, url, options)
+  return self.client and true, failure
+end
+
+function actor:made()
+  if not self.client then
+    assert(self:connect("unix://" .. self.sockets.socket))
+  end
+  return self.client
+end
+
+function actor:lock(name)
+  local failure
+  if not self.locks[name] then
+    self.locks[name], failure = try(self:made().lock, self.client, name)
+  end
+  return self.locks[name], failure
+end
+
+-- The actor's lock object, or one adopted for this step only.
+function actor:owner(given)
+  local token = given.options.token
+  if not token then
+    return self:lock(given[1])
+  end
+  return try(self:made().adopt, self.client, given[1], token)
+end
+
+-- ------------------------------------------------------------ calls that wait
+
+local function token_of(lock, failure)
+  return failure or outcome.ok(lock:token())
+end
+
+-- Steps the waiting op for a time; nil when it has not ended.
+function actor:pump(limit_ms)
+  local waiting = self.waiting
+  for _ = 0, limit_ms, STEP_MS do
+    if waiting.op:step() then
+      self.waiting = nil
+      local _, failure = try(waiting.op.result, waiting.op)
+      return token_of(waiting.lock, failure)
+    end
+    self.sleep(STEP_MS)
+  end
+end
+
+function actor:start(lock, wait)
+  local op, failure = try(lock.acquire_start, lock, wait)
+  if not op then
+    return failure
+  end
+  self.waiting = {lock = lock, op = op}
+  return self:resume(true)
+end
+
+--- Gives the call left waiting its time to end.
+function actor:resume(leave)
+  if not self.waiting then
+    casefile.refuse("the actor has no call that waits")
+  end
+  return self:pump(leave and LEAVE_MS or LIMIT_MS) or outcome.of("...")
+end
+
+-- --------------------------------------------------------------------- verbs
+
+local verbs = {}
+
+function verbs.connect(self, words)
+  local given = arguments(words, 0, "url", "through", "timeout", "connect_timeout", "prefix",
+    "label", "client_name")
+  local options, through = given.options, given.options.through
+  if self.client then
+    casefile.refuse("connect is the first step of an actor")
+  elseif through and (through ~= "proxy" or options.url) then
+    casefile.refuse("through=proxy stands alone")
+  end
+  local url = options.url or "unix://" .. self.sockets[through and "proxy" or "socket"]
+  local made, failure = self:connect(url, {
+    timeout = seconds(options.timeout),
+    connect_timeout = seconds(options.connect_timeout),
+    prefix = options.prefix,
+    label = options.label,
+    client_name = options.client_name,
+  })
+  return made and outcome.ok() or failure
+end
+
+function verbs.acquire(self, words, leave)
+  local given = arguments(words, 1, "ttl", "label", "wait")
+  local name, options = given[1], given.options
+  if options.ttl or options.label then
+    local lock, refused = try(self:made().lock, self.client, name,
+      {ttl = seconds(options.ttl), label = options.label})
+    if not lock then
+      return refused
+    end
+    self.locks[name] = lock
+  end
+  local lock, failure = self:lock(name)
+  if not lock then
+    return failure
+  end
+  -- a lock that is made without `wait` waits without a limit
+  local wait = options.wait ~= "forever" and seconds(options.wait or "0") or nil
+  if leave then
+    return self:start(lock, wait)
+  end
+  local _, missed = try(lock.acquire, lock, wait)
+  return token_of(lock, missed)
+end
+
+function verbs.release(self, words)
+  local lock, failure = self:owner(arguments(words, 1, "token"))
+  return failure or done(lock.release, lock)
+end
+
+function verbs.extend(self, words)
+  local given = arguments(words, 1, "ttl", "token")
+  local lock, failure = self:owner(given)
+  return failure or done(lock.extend, lock, seconds(given.options.ttl))
+end
+
+function verbs.adopt(self, words)
+  local given = arguments(words, 2, "ttl")
+  local lock, failure = try(self:made().adopt, self.client, given[1], given[2],
+    {ttl = seconds(given.options.ttl)})
+  self.locks[given[1]] = lock or self.locks[given[1]]
+  return failure or outcome.ok()
+end
+
+function verbs.remaining(self, words)
+  local lock, failure = self:lock(arguments(words, 1)[1])
+  return failure or outcome.ok(milliseconds(lock:remaining()))
+end
+
+function verbs.owned(self, words)
+  local lock, failure = self:lock(arguments(words, 1)[1])
+  return failure or outcome.yes(lock:owned())
+end
+
+function verbs.token(self, words)
+  local lock, failure = self:lock(arguments(words, 1)[1])
+  if failure then
+    return failure
+  end
+  return lock:token() and outcome.ok(lock:token()) or outcome.of("nil")
+end
+
+function verbs.locked(self, words)
+  local lock, failure = self:lock(arguments(words, 1)[1])
+  if failure then
+    return failure
+  end
+  local locked, unanswered = try(lock.locked, lock)
+  return unanswered or outcome.yes(locked)
+end
+
+local FIELDS = {
+  token = function(holder) return outcome.ok(holder.token) end,
+  host = function(holder) return outcome.ok(holder.host) end,
+  pid = function(holder) return outcome.ok(holder.pid) end,
+  label = function(holder) return outcome.ok(holder.label) end,
+  foreign = function(holder) return outcome.yes(holder.foreign) end,
+  ttl = function(holder) return outcome.ok(holder.ttl and milliseconds(holder.ttl) or "never") end,
+}
+
+function verbs.holder(self, words)
+  local given = arguments(words, 2)
+  local field = FIELDS[given[2]] or casefile.refuse("unknown field")
+  local lock, failure = self:lock(given[1])
+  if failure then
+    return failure
+  end
+  local holder, unanswered = try(lock.holder, lock)
+  return unanswered or (holder and field(holder)) or outcome.of("nil")
+end
+
+function verbs.execute(self, words)
+  local command = {}
+  for i, word in ipairs(words) do
+    command[i] = casefile.whole(word)
+  end
+  local client = self:made()
+  local reply, failure = try(client.execute, client, table.unpack(command))
+  return failure or outcome.reply(reply)
+end
+
+-- -------------------------------------------------------------------- public
+
+--- Does a verb. `leave`: it is expected to wait, so give it a moment only.
+function actor:run(verb, words, leave)
+  if self.waiting then
+    casefile.refuse("the actor is still waiting")
+  elseif not verbs[verb] then
+    casefile.refuse("unknown verb")
+  elseif leave and verb ~= "acquire" then
+    casefile.refuse("only an acquire may be left waiting")
+  end
+  return verbs[verb](self, words, leave)
+end
+
+--- Closes all. Returns false when a call is still under way and does not end.
+function actor:close()
+  if self.waiting and not self:pump(LIMIT_MS) then
+    return false
+  end
+  if self.client then
+    self.client:close()
+  end
+  return true
+end
+
+return actor

@@ -1,0 +1,217 @@
+-- Runs the cases of the corpus against the Lua module and prints how they went.
+--
+-- What it reads and prints stands in tests/corpus/README.md. A case starts on a server reset by
+-- the control socket, with no actor left over.
+package.path = arg[0]:gsub("[^/]*$", "") .. "?.lua;" .. package.path
+
+local actor = require "actor"
+local casefile = require "casefile"
+local outcome = require "outcome"
+
+local CONTROL_TIMEOUT = 60
+
+local settings, files = {}, {}
+local variables, actors, sockets = {}, {}, {}
+local plain, control
+
+local function send_control(verb, argument)
+  local words = outcome.of(verb, argument)
+  return control:run("execute", words)
+end
+
+-- Lua has no sleep of its own; the control socket answers when the time is over.
+local function sleep(milliseconds)
+  send_control("SLEEP", ("%d"):format(milliseconds))
+end
+
+local function new_actor()
+  return actor.new(sockets, sleep)
+end
+
+local function reset()
+  if not casefile.is(send_control("BEGIN")[1], "ok") then
+    casefile.give_up("the server cannot be reset")
+  end
+end
+
+-- --------------------------------------------------------------------- steps
+
+local function act(verb, words)
+  if #words ~= 1 then
+    casefile.refuse("wrong number of arguments")
+  end
+  -- `redis` steps are not about what a lost connection does
+  plain:close()
+  plain = new_actor()
+  return send_control(verb, words[1].data)
+end
+
+local function do_words(words, leave)
+  local name = words[1].data:match("^(.+):$")
+  local rest = table.move(words, 2, #words, 1, {})
+  if not name or #rest == 0 then
+    casefile.refuse("not an actor with a verb")
+  elseif name == "redis" then
+    return plain:run("execute", rest, leave)
+  elseif name == "fault" or name == "server" then
+    return act(name:upper(), rest)
+  end
+  actors[name] = actors[name] or new_actor()
+  if casefile.is(rest[1], "...") then
+    return actors[name]:resume(leave)
+  end
+  local arguments = table.move(rest, 2, #rest, 1, {})
+  return actors[name]:run(rest[1].data, arguments, leave)
+end
+
+local function run_sleep(words)
+  if #words ~= 2 or not words[2].data:find("^%d+$") then
+    casefile.refuse("sleep is not followed by milliseconds")
+  end
+  sleep(tonumber(words[2].data))
+end
+
+-- Runs a step and throws what is wrong.
+local function run_step(text)
+  local words = casefile.words(text, variables)
+  if casefile.is(words[1], "sleep") then
+    return run_sleep(words)
+  end
+  local left, expected = {}, {}
+  local side = left
+  for _, word in ipairs(words) do
+    if casefile.is(word, "->") then
+      side = expected
+    else
+      side[#side + 1] = word
+    end
+  end
+  outcome.check(expected)
+  local got = do_words(left, casefile.is(expected[1], "..."))
+  if not outcome.matches(expected, got, variables) then
+    casefile.refuse(("expected %s got %s"):format(outcome.show(expected), outcome.show(got)))
+  end
+end
+
+-- --------------------------------------------------------------------- cases
+
+local function begin_case()
+  reset()
+  plain = new_actor()
+  variables = {socket = settings.socket, proxy = settings.proxy, address = settings.address}
+end
+
+-- Closes the actors. Returns false when a call was still waiting.
+local function end_case()
+  local waited = false
+  for _, each in pairs(actors) do
+    waited = waited or each.waiting ~= nil
+  end
+  if waited then
+    reset() -- so that every lock is free, and the waiters end
+  end
+  for _, each in pairs(actors) do
+    if not each:close() then
+      casefile.give_up("a call does not end")
+    end
+  end
+  plain:close()
+  actors = {}
+  return not waited
+end
+
+-- Runs a case. Returns nil when it passed, or what went wrong.
+local function run_case(case)
+  local problem = #case.steps == 0 and case.path .. ": no steps" or nil
+  begin_case()
+  for _, step in ipairs(case.steps) do
+    local passed, thrown = pcall(run_step, step.text)
+    if not passed then
+      local what = type(thrown) == "table" and thrown.problem or tostring(thrown)
+      problem = ("%s:%d %s"):format(case.path, step.line, what)
+      break
+    end
+  end
+  if not end_case() and not problem then
+    problem = case.path .. ": the case ends while a call is waiting"
+  end
+  return problem
+end
+
+local function version(text)
+  local major, minor = text:match("^(%d+)%.(%d+)")
+  return tonumber(major) * 1000 + tonumber(minor)
+end
+
+-- Returns the first attribute that is not met.
+local function excuse(case)
+  for _, attribute in ipairs(case.attributes) do
+    local name, value = attribute:match("^(%S+)%s*(.*)$")
+    local met
+    if name == "tcp" and value == "" then
+      met = settings.address ~= nil
+    elseif name == "redis" then
+      met = version(settings.redis) >= version(value)
+    else
+      casefile.give_up("unknown attribute: " .. attribute)
+    end
+    if not met then
+      return attribute
+    end
+  end
+end
+
+-- Runs a case and prints how it went. Returns false when it failed.
+local function report(case)
+  local excused = excuse(case)
+  local problem = not excused and run_case(case)
+  if excused then
+    print(("excused %s: %s"):format(case.title, excused))
+  elseif problem then
+    print(("failed %s: %s"):format(case.title, problem))
+  else
+    print("ok " .. case.title)
+  end
+  io.stdout:flush()
+  return not problem
+end
+
+-- ---------------------------------------------------------------------- main
+
+local function read_arguments()
+  local i = 1
+  while i <= #arg do
+    local name = arg[i]:match("^%-%-(.+)$")
+    if name == "titles" then
+      settings.titles = true
+    elseif name then
+      i = i + 1
+      settings[name] = arg[i]
+    else
+      files[#files + 1] = arg[i]
+    end
+    i = i + 1
+  end
+  sockets.socket, sockets.proxy = settings.socket, settings.proxy
+end
+
+local function main()
+  local passed = true
+  read_arguments()
+  if not settings.titles then
+    control = new_actor()
+    assert(control:connect(settings.control, {timeout = CONTROL_TIMEOUT}))
+  end
+  for _, path in ipairs(files) do
+    for _, case in ipairs(casefile.read(path)) do
+      if settings.titles then
+        print(case.title)
+      else
+        passed = report(case) and passed
+      end
+    end
+  end
+  return passed
+end
+
+os.exit(main(), true)

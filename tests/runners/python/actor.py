@@ -1,0 +1,257 @@
+"""The verbs of a case, done with a Python client of the actor's own.
+
+An actor has at most one call under way, in a thread of its own, and touches no lock object of it
+before it has ended.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+import outcome
+from casefile import CaseError, Word
+
+import sneck
+
+LEAVE = 0.08  # seconds; how long a call that should wait is watched
+LIMIT = 30.0  # seconds; what a call gets to end
+
+Outcome = outcome.Outcome
+
+
+class Call:
+    """A call under way in a thread."""
+
+    def __init__(self, function: Callable[[], Outcome]) -> None:
+        self._function = function
+        self._result: Outcome = []
+        self._surprise: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._result = guarded(self._function)
+        except BaseException as error:  # noqa: BLE001 - wait() raises it again
+            self._surprise = error
+
+    def wait(self, limit: float) -> Outcome | None:
+        """Give the call time to end; None when it has not."""
+        self._thread.join(limit)
+        if self._thread.is_alive():
+            return None
+        if self._surprise is not None:
+            raise self._surprise
+        return self._result
+
+
+def guarded(function: Callable[[], Outcome]) -> Outcome:
+    """Call, and tell an exception as an outcome."""
+    try:
+        return function()
+    except (sneck.Error, ValueError) as error:
+        return outcome.error(error)
+
+
+def seconds(milliseconds: bytes) -> float:
+    """Convert a time of a case."""
+    return int(milliseconds) / 1000
+
+
+CLIENT_OPTIONS: dict[str, Callable[[bytes], object]] = {
+    "timeout": seconds,
+    "connect_timeout": seconds,
+    "prefix": bytes,
+    "label": bytes.decode,
+    "client_name": bytes.decode,
+}
+
+
+class Arguments:
+    """The words behind a verb: all of them, or places by position and options by key."""
+
+    def __init__(self, words: list[Word]) -> None:
+        self.words = [word.whole for word in words]
+        self.places = [word.data for word in words if word.key is None]
+        self.options = {word.key: word.data for word in words if word.key is not None}
+
+    def check(self, places: int, *keys: str) -> None:
+        """Raise CaseError unless there are so many places, and known options only."""
+        if not self.options.keys() <= set(keys):
+            raise CaseError("unknown option")
+        if len(self.places) != places:
+            raise CaseError("wrong number of arguments")
+
+    def seconds(self, key: str) -> float | None:
+        """Read a time; None when it is not there."""
+        return seconds(self.options[key]) if key in self.options else None
+
+
+class Actor:
+    """A client with one lock object per name; it is made at its first use."""
+
+    def __init__(self, sockets: Mapping[str, str]) -> None:
+        self._sockets = sockets
+        self._client: sneck.Client | None = None
+        self._locks: dict[bytes, sneck.Lock] = {}
+        self._waiting: Call | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether a step left a call waiting."""
+        return self._waiting is not None
+
+    def run(self, verb: str, words: list[Word], *, leave: bool) -> Outcome:
+        """Do a verb. `leave`: it is expected to wait, so give it a moment only."""
+        if self._waiting is not None:
+            raise CaseError("the actor is still waiting")
+        if leave and verb != "acquire":
+            raise CaseError("only an acquire may be left waiting")
+        function = getattr(self, f"_verb_{verb}", None)
+        if function is None:
+            raise CaseError("unknown verb")
+        arguments = Arguments(words)
+        return self._await(lambda: function(arguments), leave=leave)
+
+    def resume(self, *, leave: bool) -> Outcome:
+        """Give the call left waiting its time to end."""
+        call, self._waiting = self._waiting, None
+        if call is None:
+            raise CaseError("the actor has no call that waits")
+        result = call.wait(LEAVE if leave else LIMIT)
+        if result is None:
+            self._waiting = call
+            return outcome.PENDING
+        return result
+
+    def close(self) -> bool:
+        """Close all. False: a call is still under way and does not end."""
+        if self._waiting is not None and self._waiting.wait(LIMIT) is None:
+            return False
+        if self._client is not None:
+            self._client.close()
+        return True
+
+    def connect(self, url: str, **options: object) -> None:
+        """Make the client."""
+        self._client = sneck.connect(url, **options)  # type: ignore[arg-type]
+
+    def _await(self, function: Callable[[], Outcome], *, leave: bool) -> Outcome:
+        self._waiting = Call(function)
+        return self.resume(leave=leave)
+
+    def _made(self) -> sneck.Client:
+        if self._client is None:
+            self.connect("unix://" + self._sockets["socket"])
+            assert self._client is not None
+        return self._client
+
+    def _lock(self, name: bytes) -> sneck.Lock:
+        if name not in self._locks:
+            self._locks[name] = self._made().lock(name)
+        return self._locks[name]
+
+    def _owner(self, arguments: Arguments) -> sneck.Lock:
+        """Find the actor's lock object, or adopt one for this step only."""
+        (name,) = arguments.places
+        token = arguments.options.get("token")
+        return self._lock(name) if token is None else self._made().adopt(name, token)
+
+    def _verb_connect(self, given: Arguments) -> Outcome:
+        given.check(0, "url", "through", *CLIENT_OPTIONS)
+        if self._client is not None:
+            raise CaseError("connect is the first step of an actor")
+        through = given.options.get("through")
+        if through not in (None, b"proxy") or (through and "url" in given.options):
+            raise CaseError("through=proxy stands alone")
+        default = "unix://" + self._sockets["proxy" if through else "socket"]
+        url = given.options.get("url", default.encode()).decode()
+        options = {
+            key: convert(given.options[key])
+            for key, convert in CLIENT_OPTIONS.items()
+            if key in given.options
+        }
+        self.connect(url, **options)
+        return outcome.OK
+
+    def _verb_acquire(self, given: Arguments) -> Outcome:
+        given.check(1, "ttl", "label", "wait")
+        (name,) = given.places
+        options: dict[str, object] = {}
+        if "ttl" in given.options:
+            options["ttl"] = given.seconds("ttl")
+        if "label" in given.options:
+            options["label"] = given.options["label"].decode()
+        if options:
+            self._locks[name] = self._made().lock(name, **options)  # type: ignore[arg-type]
+        lock = self._lock(name)
+        wait = given.options.get("wait", b"0")
+        if wait == b"forever":
+            held = lock.acquire()
+        elif wait == b"0":
+            held = lock.acquire(blocking=False)
+        else:
+            held = lock.acquire(timeout=seconds(wait))
+        if not held:
+            return outcome.fail("BUSY" if wait == b"0" else "TIMEOUT")
+        assert lock.token is not None
+        return outcome.ok(lock.token)
+
+    def _verb_release(self, given: Arguments) -> Outcome:
+        given.check(1, "token")
+        self._owner(given).release()
+        return outcome.OK
+
+    def _verb_extend(self, given: Arguments) -> Outcome:
+        given.check(1, "ttl", "token")
+        self._owner(given).extend(ttl=given.seconds("ttl"))
+        return outcome.OK
+
+    def _verb_adopt(self, given: Arguments) -> Outcome:
+        given.check(2, "ttl")
+        name, token = given.places
+        ttl = given.seconds("ttl")
+        client = self._made()
+        self._locks[name] = (
+            client.adopt(name, token) if ttl is None else client.adopt(name, token, ttl=ttl)
+        )
+        return outcome.OK
+
+    def _verb_remaining(self, given: Arguments) -> Outcome:
+        given.check(1)
+        return outcome.ok(round(self._lock(given.places[0]).remaining() * 1000))
+
+    def _verb_owned(self, given: Arguments) -> Outcome:
+        given.check(1)
+        return outcome.yes(self._lock(given.places[0]).owned)
+
+    def _verb_token(self, given: Arguments) -> Outcome:
+        given.check(1)
+        token = self._lock(given.places[0]).token
+        return outcome.NIL if token is None else outcome.ok(token)
+
+    def _verb_locked(self, given: Arguments) -> Outcome:
+        given.check(1)
+        return outcome.yes(self._lock(given.places[0]).locked())
+
+    def _verb_holder(self, given: Arguments) -> Outcome:
+        given.check(2)
+        name, field = given.places
+        holder = self._lock(name).holder()
+        if holder is None:
+            return outcome.NIL
+        fields: dict[bytes, Callable[[], Outcome]] = {
+            b"token": lambda: outcome.ok(holder.token),
+            b"host": lambda: outcome.ok(holder.host),
+            b"pid": lambda: outcome.ok(holder.pid),
+            b"label": lambda: outcome.ok(holder.label),
+            b"foreign": lambda: outcome.yes(holder.foreign),
+            b"ttl": lambda: outcome.ok("never" if holder.ttl is None else round(holder.ttl * 1000)),
+        }
+        if field not in fields:
+            raise CaseError("unknown field")
+        return fields[field]()
+
+    def _verb_execute(self, given: Arguments) -> Outcome:
+        return outcome.reply(self._made().execute(*given.words))

@@ -1,0 +1,164 @@
+"""Runs the cases of the corpus against the Python package and prints how they went.
+
+What it reads and prints stands in tests/corpus/README.md. A case starts on a server reset by the
+control socket, with no actor left over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import outcome
+from actor import Actor
+from casefile import Case, CaseError, Word, give_up, read_cases, read_words
+
+CONTROL_TIMEOUT = 60.0
+
+
+class Run:
+    """What the cases of one run have in common."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self._given = given
+        self._sockets = {"socket": given.socket, "proxy": given.proxy}
+        self._variables: dict[str, bytes] = {}
+        self._actors: dict[str, Actor] = {}
+        self._plain = Actor(self._sockets)
+        self._control = Actor(self._sockets)
+        self._control.connect(given.control, timeout=CONTROL_TIMEOUT)
+
+    def case(self, case: Case) -> str | None:
+        """Run one case; None when it passed, or what went wrong."""
+        self._begin()
+        problem = None if case.steps else f"{case.path}: no steps"
+        for line, text in case.steps:
+            problem = self._try_step(text)
+            if problem:
+                problem = f"{case.path}:{line} {problem}"
+                break
+        if not self._end() and not problem:
+            problem = f"{case.path}: the case ends while a call is waiting"
+        return problem
+
+    def excuse(self, case: Case) -> str | None:
+        """Find the first attribute that is not met."""
+        for attribute in case.attributes:
+            name, _, value = attribute.partition(" ")
+            if name == "tcp" and not value:
+                met = self._given.address is not None
+            elif name == "redis":
+                met = _version(self._given.redis) >= _version(value)
+            else:
+                give_up(f"unknown attribute: {attribute}")
+            if not met:
+                return attribute
+        return None
+
+    def _reset(self) -> None:
+        if self._control.run("execute", [Word(b"BEGIN")], leave=False)[0] != "ok":
+            give_up("the server cannot be reset")
+
+    def _begin(self) -> None:
+        self._reset()
+        self._plain = Actor(self._sockets)
+        self._variables = {name: path.encode() for name, path in self._sockets.items()}
+        if self._given.address:
+            self._variables["address"] = self._given.address.encode()
+
+    def _end(self) -> bool:
+        """Close the actors. False: a call was still waiting."""
+        waited = any(actor.waits for actor in self._actors.values())
+        if waited:
+            self._reset()  # so that every lock is free, and the waiters end
+        closed = [actor.close() for actor in self._actors.values()]
+        if not all(closed):
+            give_up("a call does not end")
+        self._actors.clear()
+        self._plain.close()
+        return not waited
+
+    def _try_step(self, text: str) -> str | None:
+        try:
+            return self._step(text)
+        except CaseError as error:
+            return str(error)
+
+    def _step(self, text: str) -> str | None:
+        words = read_words(text, self._variables)
+        if words[0] == "sleep":
+            return self._sleep(words)
+        left = next((at for at, word in enumerate(words) if word == "->"), len(words))
+        expected = words[left + 1 :]
+        outcome.check(expected)
+        got = self._do(words[:left], leave=expected[0] == "...")
+        if outcome.matches(expected, got, self._variables):
+            return None
+        return f"expected {' '.join(map(repr, expected))} got {' '.join(map(repr, got))}"
+
+    @staticmethod
+    def _sleep(words: list[Word]) -> None:
+        if len(words) != 2 or not words[1].data.isdigit():
+            raise CaseError("sleep is not followed by milliseconds")
+        time.sleep(int(words[1].data) / 1000)
+
+    def _do(self, words: list[Word], *, leave: bool) -> outcome.Outcome:
+        name, arguments = words[0].data.decode(), words[1:]
+        if not name.endswith(":") or not arguments:
+            raise CaseError("not an actor with a verb")
+        if name == "redis:":
+            return self._plain.run("execute", arguments, leave=leave)
+        if name in ("fault:", "server:"):
+            return self._act(name[:-1].upper(), arguments)
+        actor = self._actors.setdefault(name, Actor(self._sockets))
+        if arguments[0] == "...":
+            return actor.resume(leave=leave)
+        return actor.run(arguments[0].data.decode(), arguments[1:], leave=leave)
+
+    def _act(self, verb: str, arguments: list[Word]) -> outcome.Outcome:
+        if len(arguments) != 1:
+            raise CaseError("wrong number of arguments")
+        # `redis` steps are not about what a lost connection does
+        self._plain.close()
+        self._plain = Actor(self._sockets)
+        return self._control.run("execute", [Word(verb.encode()), *arguments], leave=False)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2])
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--titles", action="store_true")
+    for name in ("socket", "address", "proxy", "control", "redis"):
+        parser.add_argument(f"--{name}")
+    parser.add_argument("files", nargs="+", type=Path)
+    return parser.parse_args()
+
+
+def _report(run: Run, case: Case) -> bool:
+    excuse = run.excuse(case)
+    if excuse:
+        print(f"excused {case.title}: {excuse}", flush=True)
+        return True
+    problem = run.case(case)
+    print(f"failed {case.title}: {problem}" if problem else f"ok {case.title}", flush=True)
+    return problem is None
+
+
+def main() -> int:
+    """Run, or list the titles."""
+    given = _arguments()
+    cases = [case for path in given.files for case in read_cases(path)]
+    if given.titles:
+        print("\n".join(case.title for case in cases))
+        return 0
+    run = Run(given)
+    passed = [_report(run, case) for case in cases]
+    return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
