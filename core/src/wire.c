@@ -114,7 +114,6 @@ static void prepare_socket(struct wire *w)
 {
     int fd = w->context->fd;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
-    w->fork_count = sneck__fork_count();
     sneck__fork_note(fd);
 #if defined(SO_NOSIGPIPE)
     int on = 1;
@@ -134,6 +133,7 @@ static void try_next_place(struct wire *w)
     struct places *places = &w->places;
     int64_t left = w->end_ms - sneck__now_ms();
     w->limit_ms = w->end_ms;
+    w->fork_count = sneck__fork_count();
     if (at->path) {
         w->context = redisConnectUnixNonBlock(at->path);
     } else {
