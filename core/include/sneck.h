@@ -132,6 +132,7 @@ SNECK_API void sneck_client_free(sneck_client *client);
 /* The message of the last sneck_execute() that failed on this client; never
  * NULL. Threads that share a client use ops, whose messages are their own. */
 SNECK_API const char *sneck_client_error(const sneck_client *client);
+SNECK_API const char *sneck_client_server_code(const sneck_client *client);
 
 /* -------------------------------------------------------------------- lock */
 
@@ -225,6 +226,10 @@ SNECK_API int64_t sneck_lock_ttl_ms(const sneck_lock *lock);
 /* The message of the last call on this lock that failed; never NULL. */
 SNECK_API const char *sneck_lock_error(const sneck_lock *lock);
 
+/* After SERVER: the code word that the last call got, such as "NOPERM", "OOM",
+ * "READONLY" or "WRONGTYPE"; "" after anything else. */
+SNECK_API const char *sneck_lock_server_code(const sneck_lock *lock);
+
 /* Who holds a lock. Sneck's tokens read `sneck:host:pid:label:<random>`; the
  * fields of any other token are empty, and it is foreign. */
 typedef struct sneck_holder {
@@ -301,7 +306,7 @@ typedef enum sneck_reply_type {
  * the caller frees. The key prefix is not applied. Commands that change what
  * the connection is (AUTH, HELLO, SELECT, MULTI, WATCH, SUBSCRIBE, MONITOR,
  * QUIT and their kin) are refused with INVALID. UNKNOWN: sent, but the reply
- * was lost. SERVER: an error reply; see sneck_client_error(). */
+ * was lost. SERVER: an error reply; see sneck_client_server_code(). */
 SNECK_API int sneck_execute(sneck_reply **out, sneck_client *client,
                             size_t argc, const void *const *argv,
                             const size_t *argv_len);

@@ -159,7 +159,7 @@ static bool acquire_reply(sneck_op *op, redisReply *reply)
     else if (a->phase == SETTING)
         set_reply(a, reply);
     else if (!sneck__wait_reply(a, reply)) {
-        if (a->queued_ms)
+        if (a->queued_ms || a->uncertain)
             clean_up(a);
         sneck__op_end_reply(op, reply, a->base.lock->what);
     }
@@ -191,6 +191,7 @@ static void give_up(struct acquire *a)
     if (sneck__link_unsent(op->link, op) && !a->uncertain) {
         sneck__op_end(op, SNECK_CONNECTION, "%s: %s: not connected when the wait of %lld ms"
                       " ended; nothing was done", what, place, (long long)a->wait_ms);
+        clean_up(a); /* the request is still queued, and may leave yet */
     } else {
         sneck__op_end(op, SNECK_UNKNOWN, "%s: %s: no answer when the wait of %lld ms ended, so"
                       " the lock may be ours; release it to be certain", what, place,

@@ -3,11 +3,12 @@
 #include "lock.h"
 #include "op.h"
 
-#include <string.h>
+#include <stdio.h>
 
-static void copy_error(char out[SNECK_ERROR_SIZE], const char *text)
+static void report(sneck_lock *lock, const char *error, const char *code)
 {
-    memcpy(out, text, strlen(text) + 1);
+    snprintf(lock->error, sizeof lock->error, "%s", error);
+    snprintf(lock->server_code, sizeof lock->server_code, "%s", code);
 }
 
 /* Waits for a lock's op, and frees it; a failure's message goes to the lock. */
@@ -15,14 +16,14 @@ static int finish(sneck_lock *lock, sneck_op *op)
 {
     int status = sneck_op_wait(op, NULL, NULL);
     if (status != SNECK_OK)
-        copy_error(lock->error, op->error);
+        report(lock, op->error, op->server_code);
     sneck_op_free(op);
     return status;
 }
 
-static int no_memory(char error[SNECK_ERROR_SIZE])
+static int no_memory(sneck_lock *lock)
 {
-    copy_error(error, "out of memory");
+    report(lock, "out of memory", "");
     return SNECK_NO_MEMORY;
 }
 
@@ -30,7 +31,7 @@ int sneck_lock_acquire(sneck_lock *lock, int64_t wait_ms)
 {
     sneck_op *op;
     if (sneck_lock_acquire_start(&op, lock, NULL, wait_ms) != SNECK_OK)
-        return no_memory(lock->error);
+        return no_memory(lock);
     return finish(lock, op);
 }
 
@@ -38,7 +39,7 @@ int sneck_lock_release(sneck_lock *lock)
 {
     sneck_op *op;
     if (sneck_lock_release_start(&op, lock, NULL) != SNECK_OK)
-        return no_memory(lock->error);
+        return no_memory(lock);
     return finish(lock, op);
 }
 
@@ -46,7 +47,7 @@ int sneck_lock_extend(sneck_lock *lock, int64_t ttl_ms)
 {
     sneck_op *op;
     if (sneck_lock_extend_start(&op, lock, NULL, ttl_ms) != SNECK_OK)
-        return no_memory(lock->error);
+        return no_memory(lock);
     return finish(lock, op);
 }
 
@@ -54,7 +55,7 @@ int sneck_lock_holder(sneck_holder *out, sneck_lock *lock)
 {
     sneck_op *op;
     if (sneck_lock_holder_start(&op, lock, NULL) != SNECK_OK)
-        return no_memory(lock->error);
+        return no_memory(lock);
     if (sneck_op_wait(op, NULL, NULL) == SNECK_OK)
         sneck_op_holder(out, op);
     return finish(lock, op);
@@ -64,7 +65,7 @@ int sneck_lock_waiters(sneck_waiter **out, size_t *count, sneck_lock *lock)
 {
     sneck_op *op;
     if (sneck_lock_waiters_start(&op, lock, NULL) != SNECK_OK)
-        return no_memory(lock->error);
+        return no_memory(lock);
     if (sneck_op_wait(op, NULL, NULL) == SNECK_OK)
         *out = sneck__waiters_take(op, count);
     return finish(lock, op);
@@ -74,7 +75,7 @@ int sneck_lock_force_release(bool *out, sneck_lock *lock)
 {
     sneck_op *op;
     if (sneck_lock_force_release_start(&op, lock, NULL) != SNECK_OK)
-        return no_memory(lock->error);
+        return no_memory(lock);
     if (sneck_op_wait(op, NULL, NULL) == SNECK_OK)
         sneck_op_was_held(out, op);
     return finish(lock, op);
@@ -84,16 +85,16 @@ int sneck_execute(sneck_reply **out, sneck_client *client, size_t argc,
                   const void *const *argv, const size_t *argv_len)
 {
     sneck_op *op;
-    char error[SNECK_ERROR_SIZE] = "out of memory";
     int status = sneck_execute_start(&op, client, NULL, argc, argv, argv_len);
-    if (status == SNECK_OK) {
-        status = sneck_op_wait(op, NULL, NULL);
-        copy_error(error, op->error);
-        if (status == SNECK_OK)
-            *out = sneck__execute_take(op);
-        sneck_op_free(op);
+    if (status != SNECK_OK) {
+        sneck__client_report(client, "out of memory", "");
+        return status;
     }
-    if (status != SNECK_OK)
-        sneck__client_report(client, error);
+    status = sneck_op_wait(op, NULL, NULL);
+    if (status == SNECK_OK)
+        *out = sneck__execute_take(op);
+    else
+        sneck__client_report(client, op->error, op->server_code);
+    sneck_op_free(op);
     return status;
 }

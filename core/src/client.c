@@ -160,10 +160,16 @@ const char *sneck_client_error(const sneck_client *client)
     return client->error;
 }
 
-void sneck__client_report(sneck_client *client, const char error[SNECK_ERROR_SIZE])
+const char *sneck_client_server_code(const sneck_client *client)
+{
+    return client->server_code;
+}
+
+void sneck__client_report(sneck_client *client, const char *error, const char *code)
 {
     pthread_mutex_lock(&client->mutex);
-    memcpy(client->error, error, SNECK_ERROR_SIZE);
+    snprintf(client->error, sizeof client->error, "%s", error);
+    snprintf(client->server_code, sizeof client->server_code, "%s", code);
     pthread_mutex_unlock(&client->mutex);
 }
 

@@ -3,6 +3,7 @@
 
 #include "counters.h"
 #include "sneck.h"
+#include "text.h"
 #include "url.h"
 
 #include <pthread.h>
@@ -25,14 +26,15 @@ struct sneck_client {
     sneck_link *idle;            /* a stack; the last used is the next */
     size_t idle_count;
     char error[SNECK_ERROR_SIZE];
+    char server_code[CODE_SIZE];
 };
 
 sneck_client *sneck__client_share(sneck_client *client);
 void sneck__client_drop(sneck_client *client);
 bool sneck__client_closed(sneck_client *client);
 
-/* Keeps the message of a blocking call, for sneck_client_error(). */
-void sneck__client_report(sneck_client *client, const char error[SNECK_ERROR_SIZE]);
+/* Keeps the message and the server's code word of a blocking call. */
+void sneck__client_report(sneck_client *client, const char *error, const char *code);
 
 /* Waiters are woken, or have to poll. */
 void sneck__client_count_wakeups(sneck_client *client, bool woken);

@@ -341,6 +341,11 @@ int64_t sneck_lock_ttl_ms(const sneck_lock *lock)
     return lock->ttl_ms;
 }
 
+const char *sneck_lock_server_code(const sneck_lock *lock)
+{
+    return lock->server_code;
+}
+
 const char *sneck_lock_error(const sneck_lock *lock)
 {
     return lock->error;

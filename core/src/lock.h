@@ -33,6 +33,7 @@ struct sneck_lock {
     bool released_in_time;      /* DOUBT_RELEASE: the first one was sent while valid */
     int64_t deadline_ms;        /* validity; 0: not known */
     char error[SNECK_ERROR_SIZE];
+    char server_code[CODE_SIZE];
 };
 
 sneck_lock *sneck__lock_share(sneck_lock *lock);
