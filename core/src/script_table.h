@@ -2,7 +2,7 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "edb59b06d00796dbbb65ffd794644dc1c57bfb46",
+    "6295f526cb393bfbd5369ba2095dfe3e4f996aa2",
     2,
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
@@ -25,10 +25,10 @@ static const struct script script_acquire = {
     "redis.call('DEL', KEYS[1])\n"
     "return false\n"
     "end\n"
-    "local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1]\n"
-    "if following then\n"
-    "token, inbox = following:match('^(%S+) (%S+)')\n"
-    "redis.pcall('PUBLISH', inbox, token .. ' - ' .. claim)\n"
+    "local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
+    "local next_token, next_inbox = following:match('^(%S+) (%S+)')\n"
+    "if next_token then\n"
+    "redis.pcall('PUBLISH', next_inbox, next_token .. ' - ' .. claim)\n"
     "end\n"
     "return token\n"
     "end\n"
@@ -98,7 +98,7 @@ static const struct script script_extend = {
 
 static const struct script script_force_release = {
     "force_release",
-    "cfd83c2221373ff89cc1cb432bc58e0435135f4a",
+    "3c2b64c49bc509d4bccc539ece5f0ada080fedd2",
     2,
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
@@ -121,10 +121,10 @@ static const struct script script_force_release = {
     "redis.call('DEL', KEYS[1])\n"
     "return false\n"
     "end\n"
-    "local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1]\n"
-    "if following then\n"
-    "token, inbox = following:match('^(%S+) (%S+)')\n"
-    "redis.pcall('PUBLISH', inbox, token .. ' - ' .. claim)\n"
+    "local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
+    "local next_token, next_inbox = following:match('^(%S+) (%S+)')\n"
+    "if next_token then\n"
+    "redis.pcall('PUBLISH', next_inbox, next_token .. ' - ' .. claim)\n"
     "end\n"
     "return token\n"
     "end\n"
@@ -166,7 +166,7 @@ static const struct script script_probe = {
 
 static const struct script script_release = {
     "release",
-    "071e9cae6f717959dd1ba04730e6020007bde693",
+    "da7bb5765532e83b51adae4bd55fec6a372cea64",
     2,
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
@@ -189,10 +189,10 @@ static const struct script script_release = {
     "redis.call('DEL', KEYS[1])\n"
     "return false\n"
     "end\n"
-    "local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1]\n"
-    "if following then\n"
-    "token, inbox = following:match('^(%S+) (%S+)')\n"
-    "redis.pcall('PUBLISH', inbox, token .. ' - ' .. claim)\n"
+    "local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
+    "local next_token, next_inbox = following:match('^(%S+) (%S+)')\n"
+    "if next_token then\n"
+    "redis.pcall('PUBLISH', next_inbox, next_token .. ' - ' .. claim)\n"
     "end\n"
     "return token\n"
     "end\n"

@@ -21,13 +21,20 @@
 #define ROUNDS 1             /* ops of each, one after the other */
 #endif
 #ifndef TTL
-#define TTL 3                /* ticks */
+#define TTL 2                /* ticks */
 #endif
 #ifndef CLAIM
 #define CLAIM 1              /* the ttl for a waiter that may be frozen */
 #endif
 #ifndef CRASHES
 #define CRASHES 1            /* how many processes may be killed, or stopped for good */
+#endif
+#ifndef LEAVES
+#define LEAVES 255           /* how many ops may be cancelled, or run out of time */
+#endif
+#ifndef GRANTS
+#define GRANTS 2             /* how many may be on their way to one client; with 1 a new
+                                one makes that it never reads the one before */
 #endif
 
 /* The remedies; -D takes them out:
@@ -46,16 +53,21 @@
 #ifdef FAULT_FORGET
 #define QUEUED_MAX (2 * TTL)
 #define ZERO QUEUED_MAX
-#define COUNTS_QUEUED(p) true
-#define HANDLED(x) skip
+#define counts_queued(p) true
 #define AGE_MAX (ZERO + 3 * TTL)
 #else
 #define QUEUED_MAX DOUBT
 #define ZERO 0
-#define COUNTS_QUEUED(p) queued[p]
-/* should it queue again, then after a lease, which is long enough for DOUBT */
-#define HANDLED(x) x = QUEUED_MAX
+#define counts_queued(p) queued[p]
 #define AGE_MAX DOUBT
+#endif
+
+/* Who queues again does so after a lease. If that is long enough for DOUBT, the age need
+ * not be counted up to there. */
+#if defined(FAULT_FORGET) || CLAIM < DOUBT
+#define handled(x) skip
+#else
+#define handled(x) x = QUEUED_MAX
 #endif
 
 /* ------------------------------------------------------------------ the server */
@@ -66,15 +78,18 @@ byte queue[TOKENS];          /* tokens, first come first; the rest is 0 */
 
 /* ----------------------------------------------------- what is under way to it */
 
-#define SET 1                /* SET NX PX */
-#define JOIN 2               /* acquire.lua with an entry, never queued before */
-#define ASK 3                /* the same from the queue */
-#define LOOK 4               /* acquire.lua without an entry, never queued before */
-#define QUIT 5               /* the same from the queue: takes the entry out */
-#define EXTEND 6             /* extend.lua */
-#define RELEASE 7            /* release.lua, by the holder */
+mtype = {
+    SET,                     /* SET NX PX */
+    JOIN,                    /* acquire.lua with an entry, never queued before */
+    ASK,                     /* the same from the queue */
+    LOOK,                    /* acquire.lua without an entry, never queued before */
+    QUIT,                    /* the same from the queue: takes the entry out */
+    EXTEND,                  /* extend.lua */
+    RELEASE,                 /* release.lua, by the holder */
+    YES, NO                  /* the answers: it is ours, or was; it is not */
+}
 
-byte request[TOKENS + 1];    /* of each op, one at a time */
+mtype request[TOKENS + 1];   /* of each op, one at a time */
 bool cleanup[TOKENS + 1];    /* release.lua with the entry, sent behind the request */
 
 /* ----------------------------------------------------------------- the clients */
@@ -82,37 +97,48 @@ bool cleanup[TOKENS + 1];    /* release.lua with the entry, sent behind the requ
 #define IDLE 0
 #define SETTING 1
 #define ASKING 2
-#define QUITTING 3           /* the same, when there is no time left */
-#define QUEUED 4
-#define CONFIRMING 5
-#define HELD 6
-#define RELEASING 7
-#define CRASHED 8
-
-#define YES 1
-#define NO 2
+#define QUEUED 3
+#define CONFIRMING 4
+#define HELD 5
+#define RELEASING 6
+#define CRASHED 7
 
 byte phase[N];
 byte round[N];               /* ops that are over */
-byte reply[N];               /* under way to the client, 0: none */
+mtype reply[N];              /* under way to the client, 0: none */
 byte age[N];                 /* while a request is under way: of that one.
                                 HELD: of the lease, as the client counts it */
+bool late[N];                /* no time is left to wait */
 bool queued[N];              /* the client may be in the queue */
 byte queued_age[N];          /* since before the request that queued it first */
 byte grant_age[N];           /* of the newest grant that is unread: 0 for none, or 1 +
                                 its age as the client would count it now */
 bool stale[N];               /* an older one is unread, too */
 byte crashes;
+byte leaves;
 
 /* A grant says how long after the queueing it was given. The client adds that to its own
  * time of before the queueing. So it overrates the age of the grant by what the queueing
  * request took to be handled: head_start. Both are counted up to DOUBT. */
 byte head_start[TOKENS + 1];
 
-#ifdef LIVENESS
-bool calm;                   /* nobody dies or leaves, and all answer within a tick */
+/* To wait can only come to an end if the answers do not always take longer than a
+ * lease. With -DLIVENESS they stop to, sometime; with -DPROMPT, too, they never do. */
+#if defined(LIVENESS) && defined(PROMPT)
+#define calm true
+#elif defined(LIVENESS)
+bool calm;                   /* all answer within a tick; nobody dies or leaves any more */
 #else
 #define calm false
+#endif
+
+#ifdef LIVENESS
+bool rested[N];              /* when calm, who waits asks once in a tick at most */
+#define may_ask(p) (!calm || rested[p])
+#define rest(p, after) rested[p] = calm && after
+#else
+#define may_ask(p) true
+#define rest(p, after) skip
 #endif
 
 #define token_of(p, r) ((p) * ROUNDS + (r) + 1)
@@ -130,6 +156,23 @@ hidden byte i, j, found, sum, in_queue;
 
 /* --------------------------------------------------------------- what must hold */
 
+/* -DONLY_BELIEF, -DONLY_GONE or -DONLY_OTHERS looks for one kind of fault alone. */
+#if defined(ONLY_GONE) || defined(ONLY_OTHERS)
+#define must_believe(what) skip
+#else
+#define must_believe(what) assert(what)
+#endif
+#if defined(ONLY_BELIEF) || defined(ONLY_OTHERS)
+#define must_be_gone(what) skip
+#else
+#define must_be_gone(what) assert(what)
+#endif
+#if defined(ONLY_BELIEF) || defined(ONLY_GONE)
+#define must_be_another(what) skip
+#else
+#define must_be_another(what) assert(what)
+#endif
+
 /* Never two that believe in the lock. To be looked at whenever somebody starts to. */
 inline check_belief()
 {
@@ -137,20 +180,20 @@ inline check_belief()
     for (i : 0 .. N - 1) {
         sum = sum + believes(i)
     }
-    assert(sum <= 1)
+    must_believe(sum <= 1)
 }
 
 /* The lock is never given to an op that is over, so its token stays for a ttl at most. */
 inline check_not_over(t)
 {
-    assert(!over(t))
+    must_be_gone(!over(t))
 }
 
 /* Once the server has heard the last of an op, nothing of it is left there. */
 inline check_gone(t)
 {
     look_up(t);
-    assert(key != t && !in_queue)
+    must_be_gone(key != t && !in_queue)
 }
 
 /* ------------------------------------------------------------- the server's scripts */
@@ -189,7 +232,8 @@ inline set_key(t, ticks)
 {
     check_not_over(t);
     key = t;
-    lease = ticks
+    lease = ticks;
+    printf("    the lock is of op %d for %d\n", t, ticks)
 }
 
 /* A grant for a short while is confirmed like an old one, so the same stands for both.
@@ -197,34 +241,36 @@ inline set_key(t, ticks)
  * kept of it is that it will be read first. */
 inline publish(t, brief)
 {
+    printf("    tells op %d\n", t);
     if
     :: current(t) ->
-        stale[owner(t)] = grant_age[owner(t)] != 0;
+        stale[owner(t)] = GRANTS > 1 && grant_age[owner(t)];
         grant_age[owner(t)] = 1 + (brief -> AGE_MAX : head_start[t]);
         head_start[t] = 0
     :: else
     fi
 }
 
-/* grant.lua: `own` is passed over. A process that is killed has no subscriber, but
- * the server may be slow to see it (`unseen`), and one that is stopped has one. */
-inline grant(own, brief, unseen)
+/* grant.lua: the entry `own` is passed over, or where `keep`, it is its turn. A process
+ * that is killed has no subscriber, but the server may be slow to see it (`unseen`), and
+ * one that is stopped has one. */
+inline grant(own, keep, brief, unseen)
 {
     found = 0;
     do
     :: queue[0] && !found ->
         if
 #ifndef FAULT_ENTRY
-        :: queue[0] == own
+        :: queue[0] == own && !keep
 #endif
-        :: dead(owner(queue[0])) && !unseen
+        :: queue[0] != own && dead(owner(queue[0])) && !unseen
         :: else -> found = queue[0]
         fi;
         pop()
     :: else -> break
     od;
     if
-    :: found ->
+    :: found && !(keep && found == own) ->
         set_key(found, (brief -> CLAIM : TTL));
         publish(found, brief)
     :: else
@@ -233,6 +279,7 @@ inline grant(own, brief, unseen)
 
 inline answer(t, what)
 {
+    printf("    answers op %d: %e\n", t, what);
     if
     :: current(t) ->
         reply[owner(t)] = what;
@@ -248,7 +295,7 @@ inline do_acquire(t, brief, unseen)
     if
     :: !key && (queue[0] == 0 || queue[0] == t) -> found = t
     :: !key && queue[0] && queue[0] != t ->
-        grant(t, brief, unseen);
+        grant(t, true, brief, unseen);
         if
         :: !found -> found = t
         :: else
@@ -283,7 +330,7 @@ inline do_acquire(t, brief, unseen)
             :: current(t) ->
                 head_start[t] = (queued_age[owner(t)] < QUEUED_MAX ->
                                      ZERO + queued_age[owner(t)] : AGE_MAX);
-                HANDLED(queued_age[owner(t)])
+                handled(queued_age[owner(t)])
             :: else
             fi
         :: else
@@ -297,17 +344,21 @@ inline do_release(t, brief, unseen)
 {
     if
     :: key == t ->
-        grant(t, brief, unseen);
+        grant(t, false, brief, unseen);
+        must_be_another(found != t); /* a release never gives the lock to itself */
         if
-        :: !found -> key = 0; lease = 0
+        :: !found -> printf("    the lock is free\n"); key = 0; lease = 0
         :: else
         fi
     :: else
     fi
 }
 
+#define asks(t) (request[t] == JOIN || request[t] == ASK || request[t] == LOOK || request[t] == QUIT)
+
 inline serve(t, brief, unseen)
 {
+    printf("server handles %e of op %d (%d: a cleanup)\n", request[t], t, !request[t]);
     if
     :: request[t] == SET ->
         if
@@ -315,7 +366,7 @@ inline serve(t, brief, unseen)
         :: else -> answer(t, NO)
         fi;
         request[t] = 0
-    :: request[t] >= JOIN && request[t] <= QUIT ->
+    :: asks(t) ->
         do_acquire(t, brief, unseen);
         request[t] = 0
     :: request[t] == EXTEND ->
@@ -363,6 +414,7 @@ end:
 
 inline send(p, what, next)
 {
+    printf("op %d sends %e\n", token(p), what);
     request[token(p)] = what;
     phase[p] = next;
     age[p] = 0
@@ -373,6 +425,7 @@ inline clear(p)
 {
     reply[p] = 0;
     age[p] = 0;
+    late[p] = false;
     queued[p] = false;
     queued_age[p] = 0;
     grant_age[p] = 0;
@@ -390,6 +443,7 @@ inline end_op(p)
 /* Cancelled, or too slow: what is left at the server is cleaned up behind us. */
 inline leave(p)
 {
+    printf("op %d leaves, and sends a cleanup\n", token(p));
     cleanup[token(p)] = true;
     end_op(p)
 }
@@ -397,6 +451,7 @@ inline leave(p)
 inline win(p, lease_age)
 {
     found = lease_age;
+    printf("op %d believes in the lock for %d\n", token(p), TTL - found);
     clear(p);
     phase[p] = HELD;
     age[p] = found;
@@ -440,9 +495,19 @@ inline ask_in_queue(p)
     fi
 }
 
+inline count_leave()
+{
+#if LEAVES < 255
+    leaves++
+#else
+    skip
+#endif
+}
+
 inline ask_outside(p)
 {
-    send(p, (queued[p] -> QUIT : LOOK), QUITTING)
+    late[p] = true;
+    send(p, (queued[p] -> QUIT : LOOK), ASKING)
 }
 
 inline take_grant(p, grants_age)
@@ -461,18 +526,19 @@ inline take_grant(p, grants_age)
 #endif
 }
 
-/* What comes next, when the lock is not ours: `late` if there is no time left. */
-inline next(p, late)
+/* What comes next, when the lock is not ours. */
+inline next(p)
 {
     reply[p] = 0;
     if
-    :: late -> ask_outside(p)
+    :: late[p] -> ask_outside(p)
     :: else -> ask_in_queue(p)
     fi
 }
 
 inline read_grant(p)
 {
+    printf("op %d reads a grant\n", token(p));
     if
     :: stale[p] -> stale[p] = false; take_grant(p, AGE_MAX)
     :: else -> sum = grant_age[p] - 1; grant_age[p] = 0; take_grant(p, sum)
@@ -480,12 +546,13 @@ inline read_grant(p)
 }
 
 /* `seen`: the newest grant was read before, while this answer was awaited. */
-inline read_reply(p, late, seen)
+inline read_reply(p, seen)
 {
+    printf("op %d reads %e\n", token(p), reply[p]);
     if
     :: reply[p] == YES && age[p] < TTL -> win(p, age[p])
-    :: reply[p] == YES && age[p] >= TTL && (late || phase[p] == QUITTING) -> leave(p)
-    :: reply[p] == YES && age[p] >= TTL && !(late || phase[p] == QUITTING) ->
+    :: reply[p] == YES && age[p] >= TTL && late[p] -> leave(p)
+    :: reply[p] == YES && age[p] >= TTL && !late[p] ->
         if
         :: seen -> grant_age[p] = 0; stale[p] = false
         :: else
@@ -493,15 +560,19 @@ inline read_reply(p, late, seen)
 #ifdef FAULT_FORGET
         queued[p] = false;
 #endif
-        next(p, false)
-    :: reply[p] == NO && phase[p] == SETTING -> next(p, late)
-    :: reply[p] == NO && phase[p] == CONFIRMING -> next(p, late)
-    :: reply[p] == NO && (phase[p] == ASKING || phase[p] == QUITTING) && seen ->
+        next(p)
+    :: reply[p] == NO && phase[p] != ASKING -> next(p)
+    :: reply[p] == NO && phase[p] == ASKING && seen -> /* which came first on the server? */
         reply[p] = 0;
         stale[p] = false;
-        read_grant(p)
-    :: reply[p] == NO && phase[p] == ASKING && !seen -> reply[p] = 0; phase[p] = QUEUED
-    :: reply[p] == NO && phase[p] == QUITTING && !seen -> check_gone(token(p)); end_op(p)
+        grant_age[p] = 0;
+        take_grant(p, AGE_MAX)
+    :: reply[p] == NO && phase[p] == ASKING && !seen && !late[p] ->
+        reply[p] = 0;
+        phase[p] = QUEUED
+    :: reply[p] == NO && phase[p] == ASKING && !seen && late[p] ->
+        check_gone(token(p));
+        end_op(p)
     fi
 }
 
@@ -518,15 +589,16 @@ end:
     :: d_step { begins(p) -> send(p, SET, SETTING) }
     :: d_step { begins(p) -> ask_in_queue(p) }
 
-    :: d_step { reply[p] && waits(p) -> read_reply(p, false, false) }
-    :: d_step { reply[p] && waits(p) && phase[p] != QUITTING -> read_reply(p, true, false) }
+    :: d_step { reply[p] && waits(p) -> read_reply(p, false) }
+    :: d_step { reply[p] == NO && phase[p] != ASKING && waits(p) && !late[p] && leaves < LEAVES ->
+            count_leave(); reply[p] = 0; ask_outside(p) }
     :: d_step { reply[p] && queued[p] && grant_age[p] && phase[p] != CONFIRMING ->
-            read_reply(p, false, true) }
+            read_reply(p, true) }
     :: d_step { reply[p] && phase[p] == RELEASING -> end_op(p) }
     :: d_step { phase[p] == QUEUED && grant_age[p] -> read_grant(p) }
 
 #ifndef FAULT_NO_TIMER
-    :: d_step { phase[p] == QUEUED -> ask_in_queue(p) }
+    :: d_step { phase[p] == QUEUED && may_ask(p) -> rest(p, false); ask_in_queue(p) }
 #endif
     :: d_step { phase[p] == HELD -> clear(p); send(p, RELEASE, RELEASING) }
     od
@@ -534,10 +606,10 @@ end:
 
 /* Whatever ends an op otherwise. */
 #define DISTURB(p) \
-    :: d_step { phase[p] == QUEUED -> ask_outside(p) } \
-    :: d_step { waits(p) -> leave(p) } \
+    :: d_step { phase[p] == QUEUED && leaves < LEAVES -> count_leave(); ask_outside(p) } \
+    :: d_step { waits(p) && leaves < LEAVES -> count_leave(); leave(p) } \
     :: d_step { (waits(p) || phase[p] >= HELD && phase[p] < CRASHED) && crashes < CRASHES -> \
-            clear(p); phase[p] = CRASHED; crashes++ }
+            printf("op %d dies\n", token(p)); clear(p); phase[p] = CRASHED; crashes++ }
 
 proctype world()
 {
@@ -548,7 +620,9 @@ end:
 #if N > 2
     DISTURB(2)
 #endif
-#ifdef LIVENESS
+#if defined(LIVENESS) && defined(PROMPT)
+    :: break
+#elif defined(LIVENESS)
     :: calm = true; break
 #endif
     od
@@ -579,14 +653,16 @@ inline older(x, most)
 /* The lease of a client is over by the time that the server's key is. */
 inline tick()
 {
+    printf("-- tick\n");
     for (i : 0 .. N - 1) {
+        rest(i, phase[i] == QUEUED);
         if
         :: waits(i) && (request[token(i)] || reply[i] == YES) || phase[i] == HELD ->
             older(age[i], TTL)
         :: else
         fi;
         if
-        :: waits(i) && COUNTS_QUEUED(i) -> older(queued_age[i], QUEUED_MAX)
+        :: waits(i) && counts_queued(i) -> older(queued_age[i], QUEUED_MAX)
         :: else
         fi;
         if
@@ -598,7 +674,7 @@ inline tick()
     :: lease > 0 ->
         lease--;
         if
-        :: lease == 0 -> key = 0
+        :: lease == 0 -> printf("    the lock expires\n"); key = 0
         :: else
         fi
     :: else

@@ -27,10 +27,10 @@ if type(told) == 'table' then
 redis.call('DEL', KEYS[1])
 return false
 end
-local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-if following then
-token, inbox = following:match('^(%S+) (%S+)')
-redis.pcall('PUBLISH', inbox, token .. ' - ' .. claim)
+local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''
+local next_token, next_inbox = following:match('^(%S+) (%S+)')
+if next_token then
+redis.pcall('PUBLISH', next_inbox, next_token .. ' - ' .. claim)
 end
 return token
 end
