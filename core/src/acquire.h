@@ -27,7 +27,7 @@ struct acquire {
     uint32_t random;
     sneck_holder holder;            /* who had it when we asked last */
 
-    int64_t queued_ms;              /* before the request that queued us; 0: not */
+    int64_t queued_ms;              /* before the first request that queued us; 0: never */
     bool granted;                   /* a grant came while a request is under way */
     int64_t grant_received_ms;
     int64_t grant_delay_ms;         /* the server's time from queueing to granting */

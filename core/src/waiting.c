@@ -13,6 +13,8 @@
  * A grant says how long after our queueing the server gave us the lock. Our clock
  * from before that queueing plus this delay is a time not after the grant, so the
  * lease is never believed to be longer than it is, however late the grant is read.
+ * A grant does not tell which queueing it answers. So the first one counts as long
+ * as the op lives, also when it has queued again since.
  *
  * The timer is the safety net for everything that a grant can miss: a holder that
  * died, a message that was lost, a server that restarted. The first in the queue
@@ -179,8 +181,6 @@ static void not_free(struct acquire *a, const redisReply *const *holder)
     a->uncertain = false;
     a->contended = true;
     sneck__token_read(&a->holder, holder[1]->str, (size_t)holder[1]->len, holder[0]->integer);
-    if (rank < 0)
-        a->queued_ms = 0;
     if (!sneck__acquire_time_left(a) && rank < 0) {
         sneck__acquire_not_free(a);
     } else if (rank >= 0) {
@@ -218,7 +218,6 @@ static void take_grant(struct acquire *a, bool in_doubt)
                                              lock->ttl_ms);
     atomic_fetch_add(&lock->client->counters.handoffs, 1);
     a->granted = false;
-    a->queued_ms = 0;
     if (!in_doubt && clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
         deadline_ms - sneck__now_ms() > lock->ttl_ms / 2)
         sneck__acquire_won(a, deadline_ms);
@@ -279,7 +278,6 @@ static void is_ours(struct acquire *a)
 {
     int64_t deadline_ms = sneck__validity_ms(a->sent_ms, a->base.lock->ttl_ms);
     a->uncertain = a->granted = false;
-    a->queued_ms = 0;
     if (sneck__now_ms() < deadline_ms)
         sneck__acquire_won(a, deadline_ms);
     else if (sneck__acquire_time_left(a))
