@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,27 +14,79 @@ from installed import install_library, lua_environment
 from programs import LUA_TREE, TOP
 
 CYCLE = {"set": 1, "evalsha": 1, "get": 1, "del": 1}
+WORKERS = 3
+OURS = ["sneck C", "sneck Python", "sneck Lua"]
+# the commands that a contender sends itself, where its scripts call none of them
+SENT = {
+    "ring": ["blpop", "rpush"],
+    "redis-py 1 ms": ["set", "evalsha"],
+    "python-redis-lock": ["set", "blpop", "evalsha"],
+}
+CONTENDERS = [*OURS, *SENT, "redis-py 100 ms"]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, object]]:
-    """Run a bench that is too short to tell anything; return its results by contender."""
-    prefix: Path = tmp_path_factory.mktemp("prefix")
-    install_library(prefix)
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    installed = tmp_path_factory.mktemp("prefix")
+    install_library(installed)
+    return installed
+
+
+def run(prefix: Path, bench: str, *arguments: str) -> Any:
+    """Run a bench that is too short to tell anything; return its results."""
     printed = subprocess.run(
-        [sys.executable, TOP / "bench/uncontended.py", "--rounds=2", "--seconds=0.001", "--json"],
+        [sys.executable, TOP / "bench" / bench, "--rounds=2", "--json", *arguments],
         env={**lua_environment(LUA_TREE), "SNECK_PREFIX": str(prefix)},
         check=True,
         stdout=subprocess.PIPE,
         text=True,
     ).stdout
-    return {result["name"]: result for result in json.loads(printed)}
+    return json.loads(printed)
+
+
+@pytest.fixture(scope="module")
+def uncontended(prefix: Path) -> dict[str, dict[str, object]]:
+    results = run(prefix, "uncontended.py", "--seconds=0.001")
+    return {result["name"]: result for result in results}
+
+
+@pytest.fixture(scope="module")
+def contended(prefix: Path) -> dict[str, dict[str, Any]]:
+    """Return the results of the sections of 1 ms."""
+    results = run(prefix, "contended.py", "--seconds=0.4", f"--workers={WORKERS}")
+    return {result["name"]: result for result in results if result["section_us"]}
 
 
 @pytest.mark.parametrize(
     "contender", ["raw hiredis", "sneck C", "sneck Python", "sneck Lua", "redis-py Lock"]
 )
 def test_contender_takes_two_round_trips(
-    results: dict[str, dict[str, object]], contender: str
+    uncontended: dict[str, dict[str, object]], contender: str
 ) -> None:
-    assert results[contender]["commands"] == CYCLE
+    assert uncontended[contender]["commands"] == CYCLE
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+def test_contended_lock_changes_its_owner(
+    contended: dict[str, dict[str, Any]], contender: str
+) -> None:
+    assert contended[contender]["changes_per_second"] > 0
+    assert contended[contender]["longest_ms"] > 0
+    assert 1 / WORKERS <= round(contended[contender]["jain"], 9) <= 1
+
+
+@pytest.mark.parametrize("contender", SENT)
+def test_requests_are_the_commands_that_are_sent(
+    contended: dict[str, dict[str, Any]], contender: str
+) -> None:
+    result = contended[contender]
+    by_name = sum(result["commands"][name] for name in SENT[contender])
+    assert by_name == pytest.approx(result["requests"], abs=0.03)
+
+
+@pytest.mark.parametrize("contender", OURS)
+def test_contended_cycle_takes_two_requests(
+    contended: dict[str, dict[str, Any]], contender: str
+) -> None:
+    assert contended[contender]["requests"] < 2.5
+    assert contended[contender]["jain"] > 0.9

@@ -60,6 +60,13 @@ int64_t core_opt_seconds(lua_State *L, int level, int arg, const char *what,
     return core_check_seconds(L, level, arg, what, zero_allowed);
 }
 
+bool core_opt_flag(lua_State *L, int level, int arg, const char *what)
+{
+    if (!lua_isnoneornil(L, arg) && !lua_isboolean(L, arg))
+        throw_type(L, level, arg, what, "true or false");
+    return lua_toboolean(L, arg);
+}
+
 const char *core_check_bytes(lua_State *L, int level, int arg, const char *what, size_t *len)
 {
     if (lua_type(L, arg) != LUA_TSTRING)

@@ -67,6 +67,88 @@ static int client_execute_start(lua_State *L)
     return core_return_op(L, start_command(L, &op));
 }
 
+/* ------------------------------------------------------ calls about any lock */
+
+typedef int start_function(sneck_op **out, sneck_lock *lock, sneck_link *link);
+
+/* Pushes an op about the lock of the name. The lock object is the op's alone. */
+static int start_on_name(lua_State *L, start_function *start, core_op **out)
+{
+    char error[SNECK_ERROR_SIZE];
+    size_t len;
+    sneck_lock *lock = NULL;
+    core_client *self = core_check_client(L, 1);
+    const char *name = core_check_bytes(L, 1, 2, "the name", &len);
+    *out = core_new_op(L);
+    if (sneck_lock_new(&lock, self->client, name, len, NULL, error) != SNECK_OK)
+        core_throw(L, 1, "%s", error);
+    int status = start(&(*out)->op, lock, NULL);
+    sneck_lock_free(lock);
+    return status;
+}
+
+static int client_waiters(lua_State *L)
+{
+    core_op *op;
+    int status = start_on_name(L, sneck_lock_waiters_start, &op);
+    return core_return_result(L, status, op);
+}
+
+static int client_waiters_start(lua_State *L)
+{
+    core_op *op;
+    return core_return_op(L, start_on_name(L, sneck_lock_waiters_start, &op));
+}
+
+static int client_force_release(lua_State *L)
+{
+    core_op *op;
+    int status = start_on_name(L, sneck_lock_force_release_start, &op);
+    return core_return_result(L, status, op);
+}
+
+static int client_force_release_start(lua_State *L)
+{
+    core_op *op;
+    return core_return_op(L, start_on_name(L, sneck_lock_force_release_start, &op));
+}
+
+/* -------------------------------------------------------------------- counters */
+
+static void set_count(lua_State *L, const char *name, uint64_t count)
+{
+    lua_pushinteger(L, (lua_Integer)count);
+    lua_setfield(L, -2, name);
+}
+
+static const char *wakeups_text(sneck_wakeups wakeups)
+{
+    switch (wakeups) {
+    case SNECK_WAKEUPS_USED: return "used";
+    case SNECK_WAKEUPS_DENIED: return "denied";
+    case SNECK_WAKEUPS_UNTRIED: break;
+    }
+    return "untried";
+}
+
+static int client_stats(lua_State *L)
+{
+    sneck_stats stats;
+    sneck_client_stats(&stats, core_check_client(L, 1)->client);
+    lua_createtable(L, 0, 8);
+    set_count(L, "acquisitions", stats.acquisitions);
+    set_count(L, "contended", stats.contended);
+    set_count(L, "handoffs", stats.handoffs);
+    set_count(L, "polls", stats.polls);
+    lua_pushnumber(L, (lua_Number)stats.wait_ms / 1000);
+    lua_setfield(L, -2, "wait");
+    set_count(L, "losses", stats.losses);
+    set_count(L, "unknown", stats.unknown);
+    lua_pushstring(L, wakeups_text(stats.wakeups));
+    lua_setfield(L, -2, "wakeups");
+    return 1;
+}
+
 /* ---------------------------------------------------------------------- type */
 
 static int client_close(lua_State *L)
@@ -101,6 +183,11 @@ static const luaL_Reg meta[] = {
 static const luaL_Reg methods[] = {
     {"execute", client_execute},
     {"execute_start", client_execute_start},
+    {"waiters", client_waiters},
+    {"waiters_start", client_waiters_start},
+    {"force_release", client_force_release},
+    {"force_release_start", client_force_release_start},
+    {"stats", client_stats},
     {"close", client_close},
     {NULL, NULL},
 };

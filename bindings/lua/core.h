@@ -30,6 +30,9 @@ int64_t core_check_seconds(lua_State *L, int level, int arg, const char *what,
 int64_t core_opt_seconds(lua_State *L, int level, int arg, const char *what,
                          bool zero_allowed, int64_t missing);
 
+/* Or false for nil and none. */
+bool core_opt_flag(lua_State *L, int level, int arg, const char *what);
+
 /* Any bytes; they belong to the stack. */
 const char *core_check_bytes(lua_State *L, int level, int arg, const char *what,
                              size_t *len);
@@ -107,7 +110,7 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
 /* Functions of the module, called by the functions of sneck/init.lua.
  *
  *     core.connect(url, timeout, connect_timeout, client_name, prefix, label)
- *     core.lock(client, name, token, ttl, wait, label)
+ *     core.lock(client, name, token, ttl, wait, label, fair, poll)
  *
  * A lock with a token is an adopted one. */
 int core_connect(lua_State *L);

@@ -22,7 +22,7 @@ static core_lock *check_lock(lua_State *L)
 
 /* -------------------------------------------------------------- construction */
 
-enum { CLIENT = 1, NAME, TOKEN, TTL, WAIT, LABEL }; /* arguments */
+enum { CLIENT = 1, NAME, TOKEN, TTL, WAIT, LABEL, FAIR, POLL }; /* arguments */
 
 static core_lock *new_lock(lua_State *L, int64_t wait_ms)
 {
@@ -51,6 +51,8 @@ int core_lock_new(lua_State *L)
         token = core_check_bytes(L, level, TOKEN, "the token", &token_len);
     options.ttl_ms = core_opt_seconds(L, level, TTL, "ttl", false, options.ttl_ms);
     options.label = core_opt_text(L, level, LABEL, "label");
+    options.fair = core_opt_flag(L, level, FAIR, "fair");
+    options.poll_ms = core_opt_seconds(L, level, POLL, "poll", false, options.poll_ms);
     int64_t wait_ms = core_opt_seconds(L, level, WAIT, "wait", true, SNECK_FOREVER);
     core_lock *self = new_lock(L, wait_ms);
     int status = token ? sneck_lock_adopt(&self->lock, client, name, name_len, token, token_len,

@@ -140,11 +140,14 @@ static int op_timeout(lua_State *L)
     return 1;
 }
 
+/* The op is freed at once, so that what cleans up behind it leaves. */
 static int op_cancel(lua_State *L)
 {
     core_op *self = check_op(L);
-    if (self->op)
+    if (is_pending(self)) {
         sneck_op_cancel(self->op);
+        keep_result(L, self);
+    }
     return 0;
 }
 

@@ -83,9 +83,36 @@ static void push_holder(lua_State *L, const sneck_holder *holder)
     }
 }
 
+/* -------------------------------------------------------------------- waiters */
+
+static void push_waiter(lua_State *L, const sneck_waiter *waiter)
+{
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, waiter->host);
+    lua_setfield(L, -2, "host");
+    lua_pushinteger(L, (lua_Integer)waiter->pid);
+    lua_setfield(L, -2, "pid");
+    lua_pushstring(L, waiter->label);
+    lua_setfield(L, -2, "label");
+    lua_pushnumber(L, (lua_Number)waiter->waited_ms / 1000);
+    lua_setfield(L, -2, "waited");
+}
+
+static void push_waiters(lua_State *L, const sneck_waiter *list, size_t count)
+{
+    lua_createtable(L, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+        push_waiter(L, &list[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+}
+
 int core_push_result(lua_State *L, const sneck_op *op)
 {
     sneck_holder holder;
+    const sneck_waiter *waiters;
+    size_t count;
+    bool was_held;
     int status = sneck_op_status(op);
     if (status != SNECK_OK)
         return core_push_failure(L, status, sneck_op_error(op), sneck_op_server_code(op));
@@ -94,6 +121,10 @@ int core_push_result(lua_State *L, const sneck_op *op)
         push_reply(L, reply);
     else if (sneck_op_holder(&holder, op) == SNECK_OK)
         push_holder(L, &holder);
+    else if (sneck_op_waiters(&waiters, &count, op) == SNECK_OK)
+        push_waiters(L, waiters, count);
+    else if (sneck_op_was_held(&was_held, op) == SNECK_OK)
+        lua_pushboolean(L, was_held);
     else
         lua_pushboolean(L, 1);
     return 1;

@@ -17,7 +17,11 @@ if type(held) == 'table' then
 return held
 end
 if not held then
-local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+local queue = redis.pcall('ZRANGE', KEYS[2], 0, 0)
+if queue.err then
+return queue
+end
+local head = queue[1]
 if not head or head == entry or head == former then
 held = token
 else

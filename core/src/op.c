@@ -119,7 +119,7 @@ void sneck__op_end_lost(sneck_op *op, bool sent, const char *what)
     memcpy(op->server_code, link->fail_code, sizeof op->server_code);
 }
 
-static const char *advice(const char *code)
+static const char *advice(const char *code, const char *text)
 {
     static const struct { const char *code, *text; } known[] = {
         {"NOPERM", "; grant the user what docs/acl.md lists"},
@@ -131,6 +131,9 @@ static const char *advice(const char *code)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(code, known[i].code) == 0)
             return known[i].text;
+    /* so servers from 7.0 say it of a script's commands */
+    if (strstr(text, "can't run this command"))
+        return known[0].text;
     return "";
 }
 
@@ -144,7 +147,7 @@ void sneck__op_end_reply(sneck_op *op, const redisReply *reply, const char *what
     }
     sneck__code_word(op->server_code, reply->str, (size_t)reply->len);
     sneck__op_end(op, SNECK_SERVER, "%s: %s: %.200s%s", what, place, reply->str,
-                  advice(op->server_code));
+                  advice(op->server_code, reply->str));
 }
 
 /* -------------------------------------------------------------------- sending */

@@ -28,7 +28,7 @@ local function set_of(...)
 end
 
 local CONNECT_OPTIONS = set_of("timeout", "connect_timeout", "client_name", "prefix", "label")
-local LOCK_OPTIONS = set_of("ttl", "wait", "label")
+local LOCK_OPTIONS = set_of("ttl", "wait", "label", "fair", "poll")
 local DEFAULTS = {}
 
 -- Values are checked in C. Level 3 is the user's line: the public functions call
@@ -48,6 +48,10 @@ local function check(options, known)
     return options
 end
 
+local function values(o)
+    return o.ttl, o.wait, o.label, o.fair, o.poll
+end
+
 --- Makes a client; nothing is sent yet.
 -- Without a url it is the environment's SNECK_URL, or else redis://localhost:6379.
 -- Options: timeout (5) and connect_timeout (the same) in seconds; client_name;
@@ -60,10 +64,12 @@ end
 
 --- Makes a lock that is not acquired; nothing is sent.
 -- Options: ttl, how long the server keeps it, in seconds (10); wait, how long
--- acquire() waits at most, in seconds (for ever); label, in place of the client's.
+-- acquire() waits at most, in seconds (for ever); label, in place of the client's; fair,
+-- never to take a free lock before those who wait; poll, how often a waiter asks where
+-- no wake-up can come, in seconds (0.05).
 function client_methods:lock(name, options)
     local o = check(options, LOCK_OPTIONS)
-    return core.lock(self, name, nil, o.ttl, o.wait, o.label)
+    return core.lock(self, name, nil, values(o))
 end
 
 --- Makes a lock that owns a token, handed over by whoever acquired it.
@@ -73,7 +79,7 @@ function client_methods:adopt(name, token, options)
     if token == nil then
         error("the token must be a string, not nil", 2)
     end
-    return core.lock(self, name, token, o.ttl, o.wait, o.label)
+    return core.lock(self, name, token, values(o))
 end
 
 local function acquired(lock)
@@ -88,7 +94,7 @@ end
 -- Returns the lock, or nil, message, code.
 function client_methods:hold(name, options)
     local o = check(options, LOCK_OPTIONS)
-    return acquired(core.lock(self, name, nil, o.ttl, o.wait, o.label))
+    return acquired(core.lock(self, name, nil, values(o)))
 end
 
 -- A lock without a token was released by its user, or its loss was told already.
@@ -120,8 +126,7 @@ function client_methods:with_lock(name, options, body)
     if type(body) ~= "function" then
         error("the body must be a function, not " .. type(body), 2)
     end
-    local lock, message, code, word =
-        acquired(core.lock(self, name, nil, o.ttl, o.wait, o.label))
+    local lock, message, code, word = acquired(core.lock(self, name, nil, values(o)))
     if not lock then
         return nil, message, code, word
     end

@@ -26,6 +26,10 @@ describe("a duration", function()
         it("is refused: " .. tostring(value), function()
             refused("ttl must be", function() client:lock("door", {ttl = value}) end)
             refused("wait must be", function() client:lock("door", {wait = value}) end)
+            refused("poll must be", function() client:lock("door", {poll = value}) end)
+            refused("poll must be", function() client:adopt("door", "t", {poll = value}) end)
+            refused("poll must be", function() client:hold("door", {poll = value}) end)
+            refused("poll must be", function() client:with_lock("door", {poll = value}, print) end)
             refused("ttl must be", function() client:adopt("door", "t", {ttl = value}) end)
             refused("ttl must be", function() client:hold("door", {ttl = value}) end)
             refused("ttl must be", function() client:with_lock("door", {ttl = value}, print) end)
@@ -40,9 +44,10 @@ describe("a duration", function()
         end)
     end
 
-    it("of zero is a wait, but neither a ttl nor a timeout", function()
+    it("of zero is a wait, but neither a ttl, a poll nor a timeout", function()
         for _, value in ipairs(zero) do
             refused("ttl must be", function() client:lock("door", {ttl = value}) end)
+            refused("poll must be", function() client:lock("door", {poll = value}) end)
             refused("ttl must be", function() lock:extend(value) end)
             refused("timeout must be", function() sneck.connect(nil, {timeout = value}) end)
             assert.equal("CONNECTION", select(3, lock:acquire(value)))
@@ -77,10 +82,40 @@ describe("a name", function()
         refused("the name must be a string", function() client:with_lock(nil, nil, print) end)
     end)
 
+    it("of a lock that is asked for or taken away is a string that is not empty", function()
+        for _, method in ipairs({"waiters", "waiters_start", "force_release",
+            "force_release_start"}) do
+            local call = client[method]
+            for _, value in ipairs({false, 42, {}}) do
+                refused("the name must be a string", function() call(client, value) end)
+            end
+            refused("the name must be a string, not n", function() call(client) end)
+            refused("lock: the name is empty", function() call(client, "") end)
+            refused("lock .-: the name, its prefix included, is longer", function()
+                call(client, ("x"):rep(2 ^ 20 + 1))
+            end)
+        end
+    end)
+
     it("is kept as it is", function()
         local odd = "%s {a}\0\255\n"
         assert.equal(odd, client:lock(odd):name())
         assert.equal("sneck.lock " .. odd .. " (not owned)", tostring(client:lock(odd)))
+    end)
+end)
+
+describe("a flag", function()
+    it("is true or false", function()
+        for _, value in ipairs({0, 1, "true", {}}) do
+            refused("fair must be true or false, not", function()
+                client:lock("door", {fair = value})
+            end)
+            refused("fair must be", function() client:adopt("door", "t", {fair = value}) end)
+            refused("fair must be", function() client:hold("door", {fair = value}) end)
+            refused("fair must be", function() client:with_lock("door", {fair = value}, print) end)
+        end
+        assert(client:lock("door", {fair = true}))
+        assert(client:lock("door", {fair = false}))
     end)
 end)
 

@@ -34,6 +34,24 @@ local function use_adopted(client)
     assert(lock:release())
 end
 
+local function use_queue(client, lock)
+    local queue = ("{%s}:sneck:queue"):format(name)
+    local entry = "sneck:host:7:label:" .. ("0"):rep(32) .. " inbox 1000"
+    assert(lock:acquire())
+    assert(#client:waiters(name) == 0)
+    assert(client:execute("ZADD", queue, 0, entry))
+    assert(client:waiters(name)[1].label == "label")
+    assert(client:waiters_start(name):wait()[1].pid == 7)
+    assert(client:force_release(name) == true) -- whoever waited is not there any more
+    assert(client:force_release_start(name):wait() == false)
+    assert(select(3, lock:release()) == "NOT_OWNER")
+    assert(client:execute("HSET", queue, "field", "value"))
+    assert(select(3, client:waiters(name)) == "SERVER")
+    assert(client:execute("DEL", queue))
+    assert(client:lock(name, {fair = true, poll = 1}):ttl() == 10)
+    assert(client:stats().losses > 0)
+end
+
 local function use_ops(client, lock)
     local op = lock:acquire_start(5)
     while not op:step() do
@@ -71,5 +89,6 @@ local lock = client:lock(name, {ttl = 60, wait = 60, label = "lock"})
 use_client(client)
 use_lock(lock)
 use_adopted(client)
+use_queue(client, lock)
 use_ops(client, lock)
 use_blocks(client)

@@ -4,11 +4,15 @@
 -- 1,000 at once at most. Our own entry is passed over, or where `keep`, ours.
 -- One that has waited for more than 300 ms may be frozen by now: it gets 1 s to
 -- claim the lock, and the next one is told when to look.
--- Returns the new holder's token; nil when nobody waits; false when publishing is
--- denied: then the lock is given to nobody.
+-- Returns the new holder's token; nil when nobody waits; false when this user may
+-- not do it: then the lock is given to nobody, and the waiter keeps its place.
 local function grant(own, keep)
 for _ = 1, 1000 do
-local member, since = unpack(redis.pcall('ZPOPMIN', KEYS[2]))
+local first = redis.pcall('ZPOPMIN', KEYS[2])
+if first.err then
+return false
+end
+local member, since = first[1], first[2]
 if not member then
 return nil
 end
@@ -17,7 +21,13 @@ if token == own then
 if keep then
 return own
 end
-elseif (redis.pcall('PUBSUB', 'NUMSUB', inbox)[2] or 0) > 0 then
+else
+local heard = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+if heard.err then
+redis.call('ZADD', KEYS[2], since, member)
+return false
+end
+if heard[2] > 0 then
 local time = redis.call('TIME')
 local waited = (time[1] * 1000000 + time[2] - since) / 1000
 local claim = waited > 300 and math.min(ttl, 1000) or ttl
@@ -25,6 +35,7 @@ redis.call('SET', KEYS[1], token, 'PX', claim)
 local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %.0f ', waited) .. claim)
 if type(told) == 'table' then
 redis.call('DEL', KEYS[1])
+redis.call('ZADD', KEYS[2], since, member)
 return false
 end
 local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''
@@ -33,6 +44,7 @@ if next_token then
 redis.pcall('PUBLISH', next_inbox, next_token .. ' - ' .. claim)
 end
 return token
+end
 end
 end
 end

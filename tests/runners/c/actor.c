@@ -10,8 +10,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LEAVE_MS 80       /* how long a call that should wait is watched */
+#define AGAIN_MS 5        /* between two looks at who waits */
 
 void call_argv(const struct words *command, const void ***argv, size_t **len)
 {
@@ -99,6 +101,12 @@ static void put_lock(struct actor *actor, const struct word *name, sneck_lock *l
     actor->locks[i].lock = lock;
 }
 
+static bool is_yes(const struct arguments *a, const char *key)
+{
+    const char *text = arguments_text(a, key);
+    return text && strcmp(text, "yes") == 0;
+}
+
 /* Makes a lock object by the step's options; NULL when that is refused. */
 static sneck_lock *make_lock(struct actor *actor, const struct arguments *a,
                              const char *token, size_t token_len, struct words *outcome)
@@ -108,6 +116,8 @@ static sneck_lock *make_lock(struct actor *actor, const struct arguments *a,
     sneck_lock *lock = NULL;
     options.ttl_ms = arguments_ms(a, "ttl", options.ttl_ms);
     options.label = arguments_text(a, "label");
+    options.fair = is_yes(a, "fair");
+    options.poll_ms = arguments_ms(a, "poll", options.poll_ms);
     int rc = token ? sneck_lock_adopt(&lock, actor->client, name->at, name->len, token,
                                       token_len, &options, NULL)
                    : sneck_lock_new(&lock, actor->client, name->at, name->len, &options, NULL);
@@ -169,7 +179,9 @@ static void call_outcome(const struct call *call, struct words *outcome)
         outcome_fail(outcome, call->status, call->server_code);
     } else if (call->kind == CALL_ACQUIRE) {
         outcome_token(outcome, call->lock);
-    } else if (call->kind == CALL_EXECUTE) {
+    } else if (call->kind == CALL_FORCE_RELEASE) {
+        outcome_ok_yes(outcome, call->was_held);
+    } else if (call->kind == CALL_EXECUTE || call->kind == CALL_WAITERS) {
         for (size_t i = 0; i < call->reply.count; i++) {
             struct word *word = words_add(outcome);
             word->quoted = call->reply.at[i].quoted;
@@ -206,11 +218,14 @@ static void do_call(struct actor *actor, struct call *call, bool leave, struct w
 static const char *verb_acquire(struct actor *actor, const struct arguments *a, bool leave,
                                 struct words *outcome)
 {
-    const char *wrong = arguments_check(a, 1, "ttl label wait");
-    const char *wait = arguments_text(a, "wait");
+    const char *wrong = arguments_check(a, 1, "ttl label fair poll wait");
+    const char *wait = arguments_text(a, "wait"), *fair = arguments_text(a, "fair");
     if (wrong)
         return wrong;
-    bool fresh = arguments_text(a, "ttl") || arguments_text(a, "label");
+    if (fair && strcmp(fair, "yes") != 0)
+        return "fair is yes, or not there";
+    bool fresh = arguments_text(a, "ttl") || arguments_text(a, "label") || fair ||
+                 arguments_text(a, "poll");
     sneck_lock *lock = use_lock(actor, a, fresh, outcome);
     if (!lock)
         return NULL;
@@ -329,6 +344,91 @@ static const char *verb_holder(struct actor *actor, const struct arguments *a,
     return wrong;
 }
 
+/* Asks who waits, again until `count` do; -1: once. NULL: a call did not end. */
+static struct call *ask_waiters(struct actor *actor, sneck_lock *lock, int64_t count)
+{
+    for (int tries = CALL_LIMIT_MS / AGAIN_MS;; tries--) {
+        struct call *call = make_call(actor, CALL_WAITERS, lock);
+        if (!run_call(actor, call, false))
+            return NULL;
+        if (call->status != SNECK_OK || count < 0 || (int64_t)call->waiter_count == count ||
+            tries == 0)
+            return call;
+        free_call(call);
+        nanosleep(&(struct timespec){0, AGAIN_MS * 1000000}, NULL);
+    }
+}
+
+static const char *verb_waiters(struct actor *actor, const struct arguments *a,
+                                struct words *outcome)
+{
+    int64_t count = -1;
+    const char *wrong = arguments_check(a, a->place_count == 2 ? 2 : 1, "");
+    if (wrong)
+        return wrong;
+    if (a->place_count == 2 && !read_number(a->places[1]->bytes.at, &count))
+        return "not a number of waiters";
+    sneck_lock *lock = use_lock(actor, a, false, outcome);
+    if (!lock)
+        return NULL;
+    struct call *call = ask_waiters(actor, lock, count);
+    if (!call)
+        return "the call did not end";
+    call_outcome(call, outcome);
+    free_call(call);
+    return NULL;
+}
+
+static const char *verb_force_release(struct actor *actor, const struct arguments *a,
+                                      struct words *outcome)
+{
+    const char *wrong = arguments_check(a, 1, "");
+    if (wrong)
+        return wrong;
+    sneck_lock *lock = use_lock(actor, a, false, outcome);
+    if (lock)
+        do_call(actor, make_call(actor, CALL_FORCE_RELEASE, lock), false, outcome);
+    return NULL;
+}
+
+static const char *wakeups_text(sneck_wakeups wakeups)
+{
+    static const char *const texts[] = {
+        [SNECK_WAKEUPS_UNTRIED] = "untried",
+        [SNECK_WAKEUPS_USED] = "used",
+        [SNECK_WAKEUPS_DENIED] = "denied",
+    };
+    return texts[wakeups];
+}
+
+static const char *verb_stats(struct actor *actor, const struct arguments *a,
+                              struct words *outcome)
+{
+    const char *wrong = arguments_check(a, 1, "");
+    if (wrong)
+        return wrong;
+    sneck_stats stats;
+    sneck_client_stats(&stats, actor->client);
+    const struct {
+        const char *name;
+        uint64_t count;
+    } fields[] = {
+        {"acquisitions", stats.acquisitions}, {"contended", stats.contended},
+        {"handoffs", stats.handoffs}, {"polls", stats.polls}, {"wait", stats.wait_ms},
+        {"losses", stats.losses}, {"unknown", stats.unknown},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (word_is(a->places[0], fields[i].name)) {
+            outcome_ok_number(outcome, (int64_t)fields[i].count);
+            return NULL;
+        }
+    if (!word_is(a->places[0], "wakeups"))
+        return "unknown field";
+    const char *text = wakeups_text(stats.wakeups);
+    outcome_ok_bytes(outcome, text, strlen(text));
+    return NULL;
+}
+
 static const char *verb_execute(struct actor *actor, const struct words *step, size_t count,
                                 struct words *outcome)
 {
@@ -356,6 +456,12 @@ static const char *run_verb(struct actor *actor, const struct arguments *a, bool
         return verb_object(actor, a, outcome);
     if (word_is(a->verb, "holder") || word_is(a->verb, "locked"))
         return verb_holder(actor, a, outcome);
+    if (word_is(a->verb, "waiters"))
+        return verb_waiters(actor, a, outcome);
+    if (word_is(a->verb, "force_release"))
+        return verb_force_release(actor, a, outcome);
+    if (word_is(a->verb, "stats"))
+        return verb_stats(actor, a, outcome);
     return "unknown verb";
 }
 

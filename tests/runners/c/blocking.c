@@ -51,6 +51,16 @@ static int run_execute(struct call *call)
     return status;
 }
 
+static int run_waiters(struct call *call)
+{
+    sneck_waiter *list = NULL;
+    int status = sneck_lock_waiters(&list, &call->waiter_count, call->lock);
+    if (status == SNECK_OK)
+        outcome_labels(&call->reply, list, call->waiter_count);
+    sneck_waiters_free(list);
+    return status;
+}
+
 static int run_function(struct call *call)
 {
     switch (call->kind) {
@@ -62,6 +72,10 @@ static int run_function(struct call *call)
         return sneck_lock_extend(call->lock, call->ms);
     case CALL_HOLDER:
         return sneck_lock_holder(&call->holder, call->lock);
+    case CALL_WAITERS:
+        return run_waiters(call);
+    case CALL_FORCE_RELEASE:
+        return sneck_lock_force_release(&call->was_held, call->lock);
     case CALL_EXECUTE:
         break;
     }

@@ -5,7 +5,10 @@
 
 #include <sneck.h>
 
-enum call_kind { CALL_ACQUIRE, CALL_RELEASE, CALL_EXTEND, CALL_HOLDER, CALL_EXECUTE };
+enum call_kind {
+    CALL_ACQUIRE, CALL_RELEASE, CALL_EXTEND, CALL_HOLDER, CALL_WAITERS, CALL_FORCE_RELEASE,
+    CALL_EXECUTE,
+};
 
 /* One call that goes to the server. The caller fills in the first part and keeps
  * it until the call has ended; a driver fills in the second. */
@@ -21,7 +24,9 @@ struct call {
     char error[SNECK_ERROR_SIZE];
     char server_code[32];
     sneck_holder holder;
-    struct words reply;          /* of CALL_EXECUTE, as an outcome */
+    size_t waiter_count;         /* of CALL_WAITERS */
+    bool was_held;               /* of CALL_FORCE_RELEASE */
+    struct words reply;          /* of CALL_EXECUTE and CALL_WAITERS, as an outcome */
 
     void *under_way;             /* the driver's own */
 };

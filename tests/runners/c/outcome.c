@@ -87,6 +87,15 @@ void outcome_reply(struct words *out, const sneck_reply *reply)
     add_reply(out, reply);
 }
 
+void outcome_labels(struct words *out, const sneck_waiter *list, size_t count)
+{
+    outcome_ok(out);
+    words_add_keyword(out, "[");
+    for (size_t i = 0; i < count; i++)
+        words_add_bytes(out, list[i].label, strlen(list[i].label));
+    words_add_keyword(out, "]");
+}
+
 /* ----------------------------------------------------------------- comparing */
 
 static bool read_range(const char *text, int64_t *low, int64_t *high)

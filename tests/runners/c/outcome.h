@@ -14,6 +14,7 @@ void outcome_ok_yes(struct words *out, bool yes);
 void outcome_nil(struct words *out);
 void outcome_fail(struct words *out, int status, const char *server_code);
 void outcome_reply(struct words *out, const sneck_reply *reply);
+void outcome_labels(struct words *out, const sneck_waiter *list, size_t count);
 
 /* Compares, and binds the variables that are new. */
 bool outcome_matches(const struct word *expected, size_t count, const struct words *got,

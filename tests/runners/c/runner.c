@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ACTORS_MAX 8
 #define CONTROL_TIMEOUT_MS 60000
@@ -110,13 +109,17 @@ static size_t count_left(const struct words *words)
     return n;
 }
 
-static const char *run_sleep(const struct words *words)
+/* The calls left waiting go on meanwhile, so it is the control socket that sleeps. */
+static const char *run_sleep(struct run *run, const struct words *words)
 {
     int64_t ms;
+    struct words outcome = {0};
     if (words->count != 2 || !read_number(words->at[1].bytes.at, &ms) || ms < 0)
         return "sleep is not followed by milliseconds";
-    nanosleep(&(struct timespec){(time_t)(ms / 1000), (long)(ms % 1000) * 1000000}, NULL);
-    return NULL;
+    control(run, "SLEEP", words->at[1].bytes.at, &outcome);
+    bool slept = word_is(&outcome.at[0], "ok");
+    words_clear(&outcome);
+    return slept ? NULL : "the control socket does not sleep";
 }
 
 static const char *run_plain(struct run *run, const struct words *words, size_t left,
@@ -200,7 +203,7 @@ static bool run_step(struct run *run, const char *text, struct bytes *message)
     if (wrong)
         goto out;
     if (word_is(&words.at[0], "sleep")) {
-        wrong = run_sleep(&words);
+        wrong = run_sleep(run, &words);
         passed = !wrong;
         goto out;
     }

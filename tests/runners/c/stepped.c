@@ -64,6 +64,10 @@ static int start_op(sneck_op **op, struct call *call)
         return sneck_lock_extend_start(op, call->lock, call->link, call->ms);
     case CALL_HOLDER:
         return sneck_lock_holder_start(op, call->lock, call->link);
+    case CALL_WAITERS:
+        return sneck_lock_waiters_start(op, call->lock, call->link);
+    case CALL_FORCE_RELEASE:
+        return sneck_lock_force_release_start(op, call->lock, call->link);
     case CALL_EXECUTE:
         break;
     }
@@ -103,17 +107,33 @@ static void step_all(int64_t limit_ms)
         sneck_link_step(links[i]);
 }
 
+/* What an op that ended OK gives; aborts where it does not give it. */
+static void take_result(struct call *call, const sneck_op *op)
+{
+    const sneck_waiter *list;
+    int rc = SNECK_OK;
+    if (call->kind == CALL_HOLDER)
+        rc = sneck_op_holder(&call->holder, op);
+    if (call->kind == CALL_FORCE_RELEASE)
+        rc = sneck_op_was_held(&call->was_held, op);
+    if (call->kind == CALL_WAITERS)
+        rc = sneck_op_waiters(&list, &call->waiter_count, op);
+    if (rc != SNECK_OK)
+        abort();
+    if (call->kind == CALL_WAITERS)
+        outcome_labels(&call->reply, list, call->waiter_count);
+    if (call->kind == CALL_EXECUTE)
+        outcome_reply(&call->reply, sneck_op_reply(op));
+}
+
 static void finish(struct call *call)
 {
     sneck_op *op = call->under_way;
     call->status = sneck_op_status(op);
     snprintf(call->error, sizeof call->error, "%s", sneck_op_error(op));
     snprintf(call->server_code, sizeof call->server_code, "%s", sneck_op_server_code(op));
-    if (call->kind == CALL_HOLDER && call->status == SNECK_OK &&
-        sneck_op_holder(&call->holder, op) != SNECK_OK)
-        abort();
-    if (call->kind == CALL_EXECUTE && call->status == SNECK_OK)
-        outcome_reply(&call->reply, sneck_op_reply(op));
+    if (call->status == SNECK_OK)
+        take_result(call, op);
     sneck_op_free(op);
     call->under_way = NULL;
 }

@@ -1,7 +1,8 @@
 -- The verbs of a case, done with a Lua client of the actor's own.
 --
--- An actor has at most one call under way, an op that is stepped while a step waits for it, and
--- touches no lock object of it before it has ended.
+-- An actor has at most one call under way, and touches no lock object of it before it has ended.
+-- One that is left waiting is an op: whenever a step is given time, all of these are stepped, those
+-- of the actors whose turn it is not, too.
 local casefile = require "casefile"
 local outcome = require "outcome"
 local sneck = require "sneck"
@@ -10,8 +11,12 @@ local LEAVE_MS = 80 -- how long a call that should wait is watched
 local LIMIT_MS = 30000 -- what a call gets to end
 local STEP_MS = 5 -- between two steps
 
+local AGAIN = LIMIT_MS / STEP_MS -- times to look at who waits
+
 local actor = {}
 actor.__index = actor
+
+local under_way = {} -- the ops of calls that were left waiting, as keys
 
 --- Makes an actor. `sockets` has paths by name, `sleep` takes milliseconds.
 function actor.new(sockets, sleep)
@@ -42,6 +47,13 @@ end
 
 local function seconds(milliseconds)
   return milliseconds and tonumber(milliseconds) / 1000
+end
+
+local function flag(text)
+  if text and text ~= "yes" then
+    casefile.refuse("a flag is yes, or not there")
+  end
+  return text and true
 end
 
 local function milliseconds(time)
@@ -106,12 +118,27 @@ local function token_of(lock, failure)
   return failure or outcome.ok(lock:token())
 end
 
--- Steps the waiting op for a time; nil when it has not ended.
+local function step_all()
+  for op in pairs(under_way) do
+    op:step()
+  end
+end
+
+--- Lets time pass, in which the calls that were left waiting go on.
+function actor.pass(milliseconds_left, sleep)
+  for _ = 1, milliseconds_left, STEP_MS do
+    step_all()
+    sleep(STEP_MS)
+  end
+end
+
+-- Gives the waiting op a time; nil when it has not ended.
 function actor:pump(limit_ms)
   local waiting = self.waiting
   for _ = 0, limit_ms, STEP_MS do
+    step_all()
     if waiting.op:step() then
-      self.waiting = nil
+      self.waiting, under_way[waiting.op] = nil, nil
       local _, failure = try(waiting.op.result, waiting.op)
       return token_of(waiting.lock, failure)
     end
@@ -124,7 +151,7 @@ function actor:start(lock, wait)
   if not op then
     return failure
   end
-  self.waiting = {lock = lock, op = op}
+  self.waiting, under_way[op] = {lock = lock, op = op}, true
   return self:resume(true)
 end
 
@@ -161,11 +188,15 @@ function verbs.connect(self, words)
 end
 
 function verbs.acquire(self, words, leave)
-  local given = arguments(words, 1, "ttl", "label", "wait")
+  local given = arguments(words, 1, "ttl", "label", "fair", "poll", "wait")
   local name, options = given[1], given.options
-  if options.ttl or options.label then
-    local lock, refused = try(self:made().lock, self.client, name,
-      {ttl = seconds(options.ttl), label = options.label})
+  if options.ttl or options.label or options.fair or options.poll then
+    local lock, refused = try(self:made().lock, self.client, name, {
+      ttl = seconds(options.ttl),
+      label = options.label,
+      fair = flag(options.fair),
+      poll = seconds(options.poll),
+    })
     if not lock then
       return refused
     end
@@ -248,6 +279,34 @@ function verbs.holder(self, words)
   end
   local holder, unanswered = try(lock.holder, lock)
   return unanswered or (holder and field(holder)) or outcome.of("nil")
+end
+
+function verbs.waiters(self, words)
+  local given = arguments(words, #words == 2 and 2 or 1)
+  local name, count = given[1], tonumber(given[2])
+  local client = self:made()
+  local found, failure = try(client.waiters, client, name)
+  for _ = 1, AGAIN do
+    if not found or not count or #found == count then
+      break
+    end
+    step_all()
+    self.sleep(STEP_MS)
+    found, failure = try(client.waiters, client, name)
+  end
+  return failure or outcome.labels(found)
+end
+
+function verbs.force_release(self, words)
+  local client = self:made()
+  local held, failure = try(client.force_release, client, arguments(words, 1)[1])
+  return failure or outcome.yes(held)
+end
+
+function verbs.stats(self, words)
+  local name = arguments(words, 1)[1]
+  local value = self:made():stats()[name] or casefile.refuse("unknown field")
+  return outcome.ok(name == "wait" and milliseconds(value) or value)
 end
 
 function verbs.execute(self, words)

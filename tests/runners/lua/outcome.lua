@@ -57,6 +57,16 @@ local function add_reply(words, reply)
   end
 end
 
+--- Tells who waits.
+function outcome.labels(waiters)
+  local words, labels = outcome.of("ok"), {n = #waiters}
+  for i, waiter in ipairs(waiters) do
+    labels[i] = waiter.label
+  end
+  add_reply(words, labels)
+  return words
+end
+
 --- Tells the reply of a raw command.
 function outcome.reply(reply)
   if reply == nil then

@@ -68,7 +68,7 @@ local function run_sleep(words)
   if #words ~= 2 or not words[2].data:find("^%d+$") then
     casefile.refuse("sleep is not followed by milliseconds")
   end
-  sleep(tonumber(words[2].data))
+  actor.pass(tonumber(words[2].data), sleep)
 end
 
 -- Runs a step and throws what is wrong.

@@ -7,7 +7,9 @@ before it has ended.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 
 import outcome
 from casefile import CaseError, Word
@@ -16,6 +18,7 @@ import sneck
 
 LEAVE = 0.08  # seconds; how long a call that should wait is watched
 LIMIT = 30.0  # seconds; what a call gets to end
+AGAIN = 0.005  # seconds; between two looks at who waits
 
 Outcome = outcome.Outcome
 
@@ -65,6 +68,21 @@ CLIENT_OPTIONS: dict[str, Callable[[bytes], object]] = {
     "prefix": bytes,
     "label": bytes.decode,
     "client_name": bytes.decode,
+}
+
+
+def flag(text: bytes) -> bool:
+    """Read an option that is yes, or not there."""
+    if text != b"yes":
+        raise CaseError("a flag is yes, or not there")
+    return True
+
+
+LOCK_OPTIONS: dict[str, Callable[[bytes], object]] = {
+    "ttl": seconds,
+    "label": bytes.decode,
+    "fair": flag,
+    "poll": seconds,
 }
 
 
@@ -176,13 +194,13 @@ class Actor:
         return outcome.OK
 
     def _verb_acquire(self, given: Arguments) -> Outcome:
-        given.check(1, "ttl", "label", "wait")
+        given.check(1, *LOCK_OPTIONS, "wait")
         (name,) = given.places
-        options: dict[str, object] = {}
-        if "ttl" in given.options:
-            options["ttl"] = given.seconds("ttl")
-        if "label" in given.options:
-            options["label"] = given.options["label"].decode()
+        options = {
+            key: convert(given.options[key])
+            for key, convert in LOCK_OPTIONS.items()
+            if key in given.options
+        }
         if options:
             self._locks[name] = self._made().lock(name, **options)  # type: ignore[arg-type]
         lock = self._lock(name)
@@ -252,6 +270,28 @@ class Actor:
         if field not in fields:
             raise CaseError("unknown field")
         return fields[field]()
+
+    def _verb_waiters(self, given: Arguments) -> Outcome:
+        given.check(2 if len(given.places) == 2 else 1)
+        name, *count = given.places
+        found = self._made().waiters(name)
+        deadline = time.monotonic() + LIMIT
+        while count and len(found) != int(count[0]) and time.monotonic() < deadline:
+            time.sleep(AGAIN)
+            found = self._made().waiters(name)
+        return outcome.labels(found)
+
+    def _verb_force_release(self, given: Arguments) -> Outcome:
+        given.check(1)
+        return outcome.yes(self._made().force_release(given.places[0]))
+
+    def _verb_stats(self, given: Arguments) -> Outcome:
+        given.check(1)
+        stats = asdict(self._made().stats())
+        name = given.places[0].decode()
+        if name not in stats:
+            raise CaseError("unknown field")
+        return outcome.ok(round(stats[name] * 1000) if name == "wait" else stats[name])
 
     def _verb_execute(self, given: Arguments) -> Outcome:
         return outcome.reply(self._made().execute(*given.words))

@@ -63,6 +63,11 @@ def _reply_words(reply: object) -> Outcome:
     return [value(reply)]
 
 
+def labels(given: list[sneck.Waiter]) -> Outcome:
+    """Tell who waits."""
+    return [*OK, *_reply_words([waiter.label.encode() for waiter in given])]
+
+
 def reply(given: object) -> Outcome:
     """Tell the reply of a raw command."""
     return NIL if given is None else [*OK, *_reply_words(given)]
