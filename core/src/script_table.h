@@ -2,7 +2,7 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "ebaf06b42b526c4c7b648d3f7bebae93250d93ab",
+    "fe62f07aa2b4587f2802a5a09068d9a8582e4444",
     2,
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
@@ -19,7 +19,7 @@ static const struct script script_acquire = {
     "if keep then\n"
     "return own\n"
     "end\n"
-    "else\n"
+    "elseif token then\n"
     "local heard = redis.pcall('PUBSUB', 'NUMSUB', inbox)\n"
     "if heard.err then\n"
     "redis.call('ZADD', KEYS[2], since, member)\n"
@@ -114,7 +114,7 @@ static const struct script script_extend = {
 
 static const struct script script_force_release = {
     "force_release",
-    "e372f9a892fccbaf8e6bb62928d7d6e41f850639",
+    "67303a77a8bfbfdc74aea139e9ada2eac5869816",
     2,
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
@@ -131,7 +131,7 @@ static const struct script script_force_release = {
     "if keep then\n"
     "return own\n"
     "end\n"
-    "else\n"
+    "elseif token then\n"
     "local heard = redis.pcall('PUBSUB', 'NUMSUB', inbox)\n"
     "if heard.err then\n"
     "redis.call('ZADD', KEYS[2], since, member)\n"
@@ -194,7 +194,7 @@ static const struct script script_probe = {
 
 static const struct script script_release = {
     "release",
-    "e9910777c7afe09ba46d9e97047326c76d87d244",
+    "b0d53f7c25ba4d3212ea8f63fb9ecaaea6aebf59",
     2,
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
@@ -211,7 +211,7 @@ static const struct script script_release = {
     "if keep then\n"
     "return own\n"
     "end\n"
-    "else\n"
+    "elseif token then\n"
     "local heard = redis.pcall('PUBSUB', 'NUMSUB', inbox)\n"
     "if heard.err then\n"
     "redis.call('ZADD', KEYS[2], since, member)\n"

@@ -1,6 +1,6 @@
 -- Give the lock to the first waiter that lives, and tell it. Shared by scripts.
 -- KEYS[1] the lock, KEYS[2] the queue. The key and the queue change before the
--- grant is published. Dead waiters (no subscriber on their inbox) are dropped,
+-- grant is published. Dead waiters (no subscriber on their inbox) and what is no entry at all are dropped,
 -- 1,000 at once at most. Our own entry is passed over, or where `keep`, ours.
 -- One that has waited for more than 300 ms may be frozen by now: it gets 1 s to
 -- claim the lock, and the next one is told when to look.
@@ -21,7 +21,7 @@ if token == own then
 if keep then
 return own
 end
-else
+elseif token then
 local heard = redis.pcall('PUBSUB', 'NUMSUB', inbox)
 if heard.err then
 redis.call('ZADD', KEYS[2], since, member)
