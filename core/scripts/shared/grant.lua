@@ -1,7 +1,8 @@
 -- Give the lock to the first waiter that lives, and tell it. Shared by scripts.
 -- KEYS[1] the lock, KEYS[2] the queue. The key and the queue change before the
--- grant is published. Dead waiters (no subscriber on their inbox) and what is no entry at all are dropped,
--- 1,000 at once at most. Our own entry is passed over, or where `keep`, ours.
+-- grant is published. Dead waiters (no subscriber on their inbox) are dropped, and
+-- so is what is no entry at all; 1,000 at once at most. Our own entry is passed
+-- over or, where `keep`, is given the lock.
 -- One that has waited for more than 300 ms may be frozen by now: it gets 1 s to
 -- claim the lock, and the next one is told when to look.
 -- Returns the new holder's token; nil when nobody waits; false when this user may
