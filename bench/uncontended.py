@@ -1,32 +1,24 @@
 """Measure acquire + release of a free lock, each contender against raw hiredis.
 
-Run by bench/uncontended, which builds what this needs. One private server; each
-contender in a process of its own; short rounds in which each runs once, in a
-new order each time. A ratio is taken within a round, so that what slows the
-machine for a while slows both sides of it.
+Run by bench/uncontended, which builds what this needs. One private server, and
+each contender in a process of its own.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
 import json
 import os
-import random
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
-from commands import Commands
+from commands import Commands, per_cycle
 from contender import Contender, pin
+from launch import compile_worker, installed, lua_worker, python_worker
+from rounds import Quartiles, chosen, interleave, options, quartiles, show
 
 from sneck.testing import Server
 
-HERE = Path(__file__).resolve().parent
-TOP = HERE.parent
 BASELINE = "raw hiredis"
 TITLES = {"same": "same core", "split": "a core each"}
 
@@ -37,7 +29,7 @@ class Result:
 
     name: str
     cycles_per_second: dict[str, float] = field(default_factory=dict)  # by placement: the median
-    ratios: dict[str, tuple[float, float, float]] = field(default_factory=dict)  # the quartiles
+    ratios: dict[str, Quartiles] = field(default_factory=dict)
     commands: dict[str, float] = field(default_factory=dict)  # calls in a cycle
 
 
@@ -48,30 +40,16 @@ def placements() -> dict[str, tuple[int, int]]:
     return {"same": (first, first), **split}
 
 
-def compile_worker(name: str, *libraries: str) -> str:
-    """Compile a worker in C and return its path."""
-    program = TOP / "build" / "bench" / name
-    program.parent.mkdir(exist_ok=True)
-    source = HERE / "workers" / f"{name}.c"
-    subprocess.check_call([TOP / "scripts" / "compile", program, source, *libraries])
-    return str(program)
-
-
 def commands_of(server: Server) -> dict[str, Callable[[], list[str]]]:
     """Say how each contender is started."""
-    workers = HERE / "workers"
     contenders = {
         BASELINE: lambda: [compile_worker("raw_hiredis", "-lhiredis"), server.socket],
         "sneck C": lambda: [compile_worker("sneck_lock"), server.url],
-        "sneck Python": lambda: [sys.executable, str(workers / "sneck_lock.py"), server.url],
-        "sneck Lua": lambda: ["lua5.4", str(workers / "sneck_lock.lua"), server.url],
+        "sneck Python": lambda: python_worker("sneck_lock", server.url),
+        "sneck Lua": lambda: lua_worker("sneck_lock", server.url),
     }
-    if importlib.util.find_spec("redis"):
-        contenders["redis-py Lock"] = lambda: [
-            sys.executable,
-            str(workers / "redis_py.py"),
-            server.socket,
-        ]
+    if installed("redis"):
+        contenders["redis-py Lock"] = lambda: python_worker("redis_py", server.socket)
     return contenders
 
 
@@ -80,27 +58,16 @@ def start(server: Server, only: list[str]) -> list[Contender]:
     return [
         Contender(name, command())
         for name, command in commands_of(server).items()
-        if name == BASELINE or not only or any(part in name for part in only)
+        if chosen(name, only, BASELINE)
     ]
 
 
 def measure_rounds(
     contenders: list[Contender], rounds: int, seconds: float
 ) -> dict[str, list[float]]:
-    """Run every contender once in each round; return the cycles per second of each."""
+    """Return the cycles per second of each contender, by rounds."""
     cycles = {contender.name: contender.calibrate(seconds) for contender in contenders}
-    rates: dict[str, list[float]] = {contender.name: [] for contender in contenders}
-    for _ in range(rounds):
-        for contender in random.sample(contenders, len(contenders)):
-            rates[contender.name].append(contender.run(cycles[contender.name]))
-    return rates
-
-
-def quartiles(rates: list[float], baseline: list[float]) -> tuple[float, float, float]:
-    """Return the quartiles of the ratios that were measured round by round."""
-    ratios = [rate / base for rate, base in zip(rates, baseline, strict=True)]
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    return low, middle, high
+    return interleave(contenders, rounds, lambda contender: contender.run(cycles[contender.name]))
 
 
 def measure(server: Server, only: list[str], rounds: int, seconds: float) -> list[Result]:
@@ -129,36 +96,28 @@ def count_commands(server: Server, contenders: list[Contender], results: list[Re
     for contender, result in zip(contenders, results, strict=True):
         commands.reset()
         contender.run(cycles)
-        result.commands = commands.per_cycle(cycles)
+        result.commands = per_cycle(commands.calls(), cycles)
 
 
 def row(result: Result) -> str:
     """Format a contender's line of the table."""
     cells = [f"{result.name:<15}"]
-    for placement, (low, middle, high) in result.ratios.items():
-        rate = result.cycles_per_second[placement]
-        cells.append(f"{middle:.3f} [{low:.3f} {high:.3f}] {rate:>7.0f}/s")
+    for placement, ratios in result.ratios.items():
+        cells.append(f"{show(ratios)} {result.cycles_per_second[placement]:>7.0f}/s")
     cells.append(", ".join(f"{name} {calls:g}" for name, calls in result.commands.items()))
     return " | ".join(cells)
 
 
 def main() -> None:
     """Measure, and print a table or JSON."""
-    parser = argparse.ArgumentParser(prog="bench/uncontended")
-    parser.add_argument("--rounds", type=int, default=30, help="rounds in each placement")
-    parser.add_argument("--seconds", type=float, default=0.1, help="of each contender's round")
-    parser.add_argument("--only", default="", help="parts of contenders' names, with commas")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
-    options = parser.parse_args()
-    only = [part for part in options.only.split(",") if part]
-
+    given = options("bench/uncontended", rounds=30, seconds=0.1).parse_args()
     with Server() as server:
-        results = measure(server, only, options.rounds, options.seconds)
-    if options.json:
+        results = measure(server, given.only, given.rounds, given.seconds)
+    if given.json:
         print(json.dumps([asdict(result) for result in results], indent=2))
         return
     print(f"acquire + release of a free lock: ratio to {BASELINE} within a round,")
-    print(f"median [quartiles] of {options.rounds} rounds, and cycles per second; {server.program}")
+    print(f"median [quartiles] of {given.rounds} rounds, and cycles per second; {server.program}")
     columns = [f"{TITLES[placement]:<31}" for placement in results[0].ratios]
     print(" | ".join([f"{'':<15}", *columns, "commands in a cycle"]))
     for result in results:
