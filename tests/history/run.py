@@ -91,13 +91,13 @@ class Run:
 
     def disturb(self) -> None:
         """Do one thing that must not matter."""
-        worker = self.chance.choice([w for w in self.workers if not w.died])
-        choice = self.chance.randrange(6)
+        worker = self._victim()
+        choice = self.chance.randrange(7)
         if choice == 0:
             self._note(worker.name)
             worker.end()
             self.start(len(self.workers), faulty=self.chance.random() < 0.5)
-        elif choice == 1:
+        elif choice in (1, 6):
             self._note(worker.name)
             worker.signal(signal.SIGSTOP)
             time.sleep(self.chance.choice((0.05, 0.5, 1.5)))
@@ -111,6 +111,17 @@ class Run:
         else:
             self.control.execute("FAULT", self.chance.choice(("drop-reply", "cut-reply", "cut")))
             self._note("*")
+
+    def _victim(self) -> Worker:
+        """Choose a process: every other time the holder, who has most to claim."""
+        living = [worker for worker in self.workers if not worker.died]
+        if self.chance.random() < 0.5:
+            with sneck.connect("unix://" + self.socket) as client:
+                holder = client.lock("history").holder()
+            holders = [w for w in living if holder and w.process.pid == holder.pid]
+            if holders:
+                return holders[0]
+        return self.chance.choice(living)
 
     def _note(self, name: str) -> None:
         self.disturbed.setdefault(name, []).append(now())
