@@ -2,7 +2,7 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "fe62f07aa2b4587f2802a5a09068d9a8582e4444",
+    "4dd24e00fb5cb5ccd9225944d244d14bef6a8841",
     2,
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
@@ -30,7 +30,7 @@ static const struct script script_acquire = {
     "local waited = (time[1] * 1000000 + time[2] - since) / 1000\n"
     "local claim = waited > 300 and math.min(ttl, 1000) or ttl\n"
     "redis.call('SET', KEYS[1], token, 'PX', claim)\n"
-    "local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %.0f ', waited) .. claim)\n"
+    "local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %d ', waited) .. claim)\n"
     "if type(told) == 'table' then\n"
     "redis.call('DEL', KEYS[1])\n"
     "redis.call('ZADD', KEYS[2], since, member)\n"
@@ -114,7 +114,7 @@ static const struct script script_extend = {
 
 static const struct script script_force_release = {
     "force_release",
-    "67303a77a8bfbfdc74aea139e9ada2eac5869816",
+    "52b8009208d11b9edb48c476f7542ff4bc97f68b",
     2,
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
@@ -142,7 +142,7 @@ static const struct script script_force_release = {
     "local waited = (time[1] * 1000000 + time[2] - since) / 1000\n"
     "local claim = waited > 300 and math.min(ttl, 1000) or ttl\n"
     "redis.call('SET', KEYS[1], token, 'PX', claim)\n"
-    "local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %.0f ', waited) .. claim)\n"
+    "local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %d ', waited) .. claim)\n"
     "if type(told) == 'table' then\n"
     "redis.call('DEL', KEYS[1])\n"
     "redis.call('ZADD', KEYS[2], since, member)\n"
@@ -194,7 +194,7 @@ static const struct script script_probe = {
 
 static const struct script script_release = {
     "release",
-    "b0d53f7c25ba4d3212ea8f63fb9ecaaea6aebf59",
+    "316317d05b90904e3fe56ca4c35ac76e7d5ab202",
     2,
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
@@ -222,7 +222,7 @@ static const struct script script_release = {
     "local waited = (time[1] * 1000000 + time[2] - since) / 1000\n"
     "local claim = waited > 300 and math.min(ttl, 1000) or ttl\n"
     "redis.call('SET', KEYS[1], token, 'PX', claim)\n"
-    "local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %.0f ', waited) .. claim)\n"
+    "local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %d ', waited) .. claim)\n"
     "if type(told) == 'table' then\n"
     "redis.call('DEL', KEYS[1])\n"
     "redis.call('ZADD', KEYS[2], since, member)\n"

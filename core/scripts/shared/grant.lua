@@ -33,7 +33,7 @@ local time = redis.call('TIME')
 local waited = (time[1] * 1000000 + time[2] - since) / 1000
 local claim = waited > 300 and math.min(ttl, 1000) or ttl
 redis.call('SET', KEYS[1], token, 'PX', claim)
-local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %.0f ', waited) .. claim)
+local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %d ', waited) .. claim)
 if type(told) == 'table' then
 redis.call('DEL', KEYS[1])
 redis.call('ZADD', KEYS[2], since, member)
