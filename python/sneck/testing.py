@@ -8,6 +8,7 @@ standard library: without a build of the extension, load it by its path.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -26,6 +27,8 @@ START_TIMEOUT = 20.0
 STOP_TIMEOUT = 10.0
 POLL_INTERVAL = 0.01
 PORT_ATTEMPTS = 5
+LAUNCH_ATTEMPTS = 5
+PASSING = (errno.EAGAIN, errno.EFAULT, errno.ENOMEM, errno.ETXTBSY)
 SOCKET_PATH_MAX = 100  # sun_path has 104 bytes on macOS and 108 on Linux
 
 INSTALL_HINT = (
@@ -167,14 +170,22 @@ class Server:
             *self._args,
         ]
         with open(directory / "log", "wb") as log:
-            # A session of its own: Ctrl-C is for the program under test.
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            for attempt in range(LAUNCH_ATTEMPTS):
+                try:
+                    # A session of its own: Ctrl-C is for the program under test.
+                    self._process = subprocess.Popen(
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    )
+                    return
+                except OSError as error:
+                    # A busy machine may refuse a program for a moment.
+                    if error.errno not in PASSING or attempt + 1 == LAUNCH_ATTEMPTS:
+                        raise
+                    time.sleep(POLL_INTERVAL)
 
     def _wait_until_ready(self) -> bool:
         assert self._process is not None
