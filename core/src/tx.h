@@ -1,0 +1,44 @@
+#ifndef SNECK_TX_H
+#define SNECK_TX_H
+
+#include "buffer.h"
+#include "client.h"
+#include "lock.h"
+#include "op.h"
+
+/* One attempt of a transaction. */
+struct sneck_tx {
+    sneck_client *client;       /* a reference */
+    sneck_link *link;           /* borrowed from the pool for this attempt; NULL: none yet */
+    struct buffer watches;      /* WATCH commands that wait for the next exchange */
+    size_t watch_count;
+    struct buffer writes;       /* what goes between MULTI and EXEC */
+    size_t write_count;
+    bool watching;              /* the server has been told to watch */
+    sneck_interrupt *interrupt; /* as for sneck_op_wait() */
+    void *interrupt_data;
+    int conflicts;              /* attempts before this one */
+    int status;                 /* SNECK_OK until something failed for good */
+    bool lost;                  /* its connection went: the attempt is over */
+    char server_code[CODE_SIZE];
+    char error[SNECK_ERROR_SIZE];
+};
+
+/* Begins the attempt after so many conflicts; sends nothing. */
+int sneck__tx_begin(sneck_tx *tx, sneck_client *client,
+                    const sneck_tx_options *options, int conflicts);
+
+/* Watches the guard's key and compares its token: one exchange. NOT_OWNER when the
+ * lock is not ours. */
+int sneck__tx_guard(sneck_tx *tx, sneck_lock *guard);
+
+/* Commits; SNECK_CONFLICT when a watched key changed or the connection was lost. */
+int sneck__tx_commit(sneck_reply **out, sneck_tx *tx);
+
+/* Ends the attempt, and gives its connection back as clean as it was. */
+void sneck__tx_end(sneck_tx *tx);
+
+__attribute__((format(printf, 3, 4)))
+int sneck__tx_fail(sneck_tx *tx, int status, const char *format, ...);
+
+#endif
