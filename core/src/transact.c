@@ -7,8 +7,8 @@
  *
  * After a conflict it pauses at random, up to a limit that doubles: writers that met
  * once do not meet again. After three in a row it queues for a lock beside the first
- * key, and so do all writers of that key that have met before: they go one after the
- * other then. That lock is advice only. What makes a commit right is WATCH, also
+ * key, and so does every writer that sees somebody hold it: they go one after the other
+ * then. That lock is advice only. What makes a commit right is WATCH, also
  * against writers that know nothing of the lock; so it is no harm if it cannot be
  * had, or ends too early.
  */
@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define PAUSE_LIMIT_MS 64
+#define TURN_PAUSE_MS 4        /* the same for whoever others wait for */
 #define ORDER_AFTER 3          /* conflicts in a row */
 #define ORDER_TTL_MS 2000
 #define ORDER_WAIT_MS 1000
@@ -35,7 +36,9 @@ struct run {
     void *data;
     int64_t begun_ms, end_ms;
     uint32_t hot;              /* marks the first key as one where writers meet */
-    sneck_lock *order;         /* owned; NULL: not ordered */
+    struct companion name;     /* of the lock that orders the writers */
+    struct companion order_key; /* its key: with the client's prefix */
+    sneck_lock *order;         /* owned; NULL: not made yet */
     bool ordered;              /* it is held */
     bool lost;                 /* the last attempt ended with its connection */
     char error[SNECK_ERROR_SIZE];
@@ -73,9 +76,15 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)strtoul(digits, NULL, 16) % limit;
 }
 
+static uint32_t pause_limit(const struct run *run, int conflicts)
+{
+    uint32_t most = run->ordered ? TURN_PAUSE_MS : PAUSE_LIMIT_MS;
+    return conflicts < 6 && 1u << conflicts < most ? 1u << conflicts : most;
+}
+
 static int pause_after(struct run *run, int conflicts)
 {
-    uint32_t limit = conflicts < 6 ? 1u << conflicts : PAUSE_LIMIT_MS;
+    uint32_t limit = pause_limit(run, conflicts);
     int64_t due = sneck__now_ms() + random_below(limit + 1);
     sneck_op *op = sneck__op_new(sizeof *op, &pause_class, run->client, NULL);
     if (!op)
@@ -89,21 +98,34 @@ static int pause_after(struct run *run, int conflicts)
 
 /* ------------------------------------------------------------------ ordering */
 
+/* Names the lock that orders the writers of the first key. */
+static bool name_order(struct run *run)
+{
+    const sneck_client *client = run->client;
+    if (!sneck__companion(&run->name, run->keys[0], run->key_len[0], "order"))
+        return false;
+    run->order_key.len = client->prefix_len + run->name.len;
+    run->order_key.text = malloc(run->order_key.len);
+    if (!run->order_key.text)
+        return false;
+    memcpy(run->order_key.text, client->prefix, client->prefix_len);
+    memcpy(run->order_key.text + client->prefix_len, run->name.text, run->name.len);
+    return true;
+}
+
 static void make_order(struct run *run)
 {
-    struct companion name;
     sneck_lock_options options = SNECK_LOCK_OPTIONS;
     options.ttl_ms = ORDER_TTL_MS;
-    if (!sneck__companion(&name, run->keys[0], run->key_len[0], "order"))
-        return;
-    if (sneck_lock_new(&run->order, run->client, name.text, name.len, &options, NULL) != SNECK_OK)
+    if (sneck_lock_new(&run->order, run->client, run->name.text, run->name.len, &options,
+                       NULL) != SNECK_OK)
         run->order = NULL;
-    free(name.text);
 }
 
 /* Waits for our turn. An interrupt is for the caller; everything else is no harm. */
-static int take_order(struct run *run)
+static int take_order(void *data)
 {
+    struct run *run = data;
     sneck_op *op;
     struct counters *counters = &run->client->counters;
     int64_t left = run->end_ms - sneck__now_ms();
@@ -127,6 +149,8 @@ static void end_order(struct run *run)
     if (run->ordered)
         sneck_lock_release(run->order);
     sneck_lock_free(run->order);
+    free(run->name.text);
+    free(run->order_key.text);
 }
 
 /* ------------------------------------------------------------------ attempts */
@@ -154,7 +178,9 @@ static int run_body(struct run *run, sneck_tx *tx, sneck_reply **out)
 static int attempt(struct run *run, int conflicts, sneck_reply **out)
 {
     sneck_tx tx;
-    int status = sneck__tx_begin(&tx, run->client, run->options, conflicts);
+    const struct tx_turn turn = {run->order_key.text, run->order_key.len, take_order, run};
+    int status = sneck__tx_begin(&tx, run->client, run->options,
+                                 run->ordered || run->count == 0 ? NULL : &turn, conflicts);
     if (status == SNECK_OK && run->options->guard)
         status = sneck__tx_guard(&tx, run->options->guard);
     if (status == SNECK_OK)
@@ -244,7 +270,11 @@ int sneck_transact(sneck_reply **out, sneck_client *client, size_t count,
     int64_t wait_ms = run.options->wait_ms;
     run.end_ms = wait_ms == SNECK_FOREVER ? NEVER_MS : sneck__later_ms(run.begun_ms, wait_ms);
     run.hot = count ? sneck__hash(keys[0], key_len[0]) : 0;
-    int status = run_attempts(&run, &reply);
+    int status = SNECK_NO_MEMORY;
+    if (count > 0 && !name_order(&run))
+        sneck__message(run.error, "out of memory");
+    else
+        status = run_attempts(&run, &reply);
     end_order(&run);
     if (status == SNECK_OK || reply)
         *out = reply;

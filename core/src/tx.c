@@ -3,6 +3,10 @@
  *   begin --> reads, more watches (any number) --> commit --> end
  *                                              \-- or not ----^  UNWATCH
  *
+ * The first exchange also asks whether somebody has the turn to write. If so it is
+ * polite to wait for ours, and to read again then: a writer that never meets a
+ * conflict would otherwise go first for ever.
+ *
  * Each arrow that talks to the server is one exchange: everything that waits to be
  * sent leaves in one write, and all replies are awaited. WATCH waits for the first
  * read, so a read, a decision and a write take two exchanges.
@@ -40,6 +44,7 @@ struct exchange {
     sneck_op op;
     bool commits;           /* the last reply answers EXEC */
     bool reached;           /* a lost request had left */
+    bool others_turn;       /* the turn's key exists */
     redisReply *failure;    /* owned; the first error among the others */
     redisReply *reply;      /* owned; the last one */
 };
@@ -50,6 +55,8 @@ static bool exchange_reply(sneck_op *op, redisReply *reply)
     bool last = op->in_flight == 0;
     if (last)
         sneck__op_end(op, SNECK_OK, "%s", "");
+    if (!last && reply->type == REDIS_REPLY_INTEGER)
+        x->others_turn = reply->integer != 0;
     redisReply **place = last ? &x->reply : &x->failure;
     if (*place || (!last && reply->type != REDIS_REPLY_ERROR))
         return false;
@@ -189,6 +196,46 @@ static int check(sneck_tx *tx, size_t argc, const void *const *argv, const size_
                           sneck__quote(quoted, named ? argv[0] : "", named ? len[0] : 0), why);
 }
 
+static bool add_watch(sneck_tx *tx, struct command command)
+{
+    bool ok = sneck__wire_format(&tx->watches, command);
+    tx->watch_count += ok;
+    return ok;
+}
+
+/* The first exchange, with its question; made again after our turn has come. */
+static int first_exchange(struct exchange **out, sneck_tx *tx, const struct command *command)
+{
+    const struct tx_turn *turn = tx->turn;
+    struct buffer again = {0};
+    size_t count = tx->watch_count + 1;
+    tx->turn = NULL;
+    bool ok = sneck__wire_format(&again, drop_watches) &&
+              sneck__buffer_append(&again, tx->watches.bytes, tx->watches.len) &&
+              add_watch(tx, (struct command){2, (const char *const[]){"EXISTS", turn->key},
+                                             (const size_t[]){6, turn->key_len}});
+    int status = ok ? run_exchange(out, tx, command)
+                    : sneck__tx_fail(tx, SNECK_NO_MEMORY, "out of memory");
+    if (status == SNECK_OK && (*out)->others_turn) {
+        sneck_op_free(&(*out)->op);
+        status = turn->take(turn->data);
+        if (status == SNECK_OK) {
+            tx->watches = again;
+            tx->watch_count = count;
+            return run_exchange(out, tx, command);
+        }
+        sneck__tx_fail(tx, status, "transaction: interrupted while waiting for its turn");
+    }
+    sneck__buffer_clear(&again);
+    return status;
+}
+
+static int read_exchange(struct exchange **out, sneck_tx *tx, const struct command *command)
+{
+    return tx->turn && tx->watch_count > 0 ? first_exchange(out, tx, command)
+                                           : run_exchange(out, tx, command);
+}
+
 int sneck_tx_read(sneck_reply **out, sneck_tx *tx, size_t argc, const void *const *argv,
                   const size_t *argv_len)
 {
@@ -197,7 +244,7 @@ int sneck_tx_read(sneck_reply **out, sneck_tx *tx, size_t argc, const void *cons
     if (status != SNECK_OK)
         return status;
     struct command command = {argc, (const char *const *)argv, argv_len};
-    status = run_exchange(&x, tx, &command);
+    status = read_exchange(&x, tx, &command);
     if (status != SNECK_OK)
         return status;
     if (x->reply->type == REDIS_REPLY_ERROR) {
@@ -218,10 +265,9 @@ int sneck_tx_watch(sneck_tx *tx, const void *key, size_t key_len)
     if (!key || key_len > SNECK_NAME_MAX)
         return sneck__tx_fail(tx, SNECK_INVALID, "transaction: a key to watch is NULL or longer"
                               " than 1 MiB");
-    if (!sneck__wire_format(&tx->watches, (struct command){2,
-            (const char *const[]){"WATCH", key}, (const size_t[]){5, key_len}}))
+    if (!add_watch(tx, (struct command){2, (const char *const[]){"WATCH", key},
+                                        (const size_t[]){5, key_len}}))
         return sneck__tx_fail(tx, SNECK_NO_MEMORY, "out of memory");
-    tx->watch_count++;
     return SNECK_OK;
 }
 
@@ -250,10 +296,11 @@ const char *sneck_tx_error(const sneck_tx *tx)
 /* -------------------------------------------------------------------- its ends */
 
 int sneck__tx_begin(sneck_tx *tx, sneck_client *client, const sneck_tx_options *options,
-                    int conflicts)
+                    const struct tx_turn *turn, int conflicts)
 {
     *tx = (sneck_tx){
         .client = client,
+        .turn = turn,
         .conflicts = conflicts,
         .interrupt = options->interrupt,
         .interrupt_data = options->interrupt_data,

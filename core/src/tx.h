@@ -6,6 +6,14 @@
 #include "lock.h"
 #include "op.h"
 
+/* Those who want to write the same keys may have agreed on an order. */
+struct tx_turn {
+    const char *key;            /* exists while somebody has the turn; borrowed */
+    size_t key_len;
+    int (*take)(void *data);    /* waits for our turn; OK also when it is not to be had */
+    void *data;
+};
+
 /* One attempt of a transaction. */
 struct sneck_tx {
     sneck_client *client;       /* a reference */
@@ -15,6 +23,7 @@ struct sneck_tx {
     struct buffer writes;       /* what goes between MULTI and EXEC */
     size_t write_count;
     bool watching;              /* the server has been told to watch */
+    const struct tx_turn *turn; /* who to ask for our turn; NULL: it is ours, or nobody's */
     sneck_interrupt *interrupt; /* as for sneck_op_wait() */
     void *interrupt_data;
     int conflicts;              /* attempts before this one */
@@ -26,7 +35,8 @@ struct sneck_tx {
 
 /* Begins the attempt after so many conflicts; sends nothing. */
 int sneck__tx_begin(sneck_tx *tx, sneck_client *client,
-                    const sneck_tx_options *options, int conflicts);
+                    const sneck_tx_options *options, const struct tx_turn *turn,
+                    int conflicts);
 
 /* Watches the guard's key and compares its token: one exchange. NOT_OWNER when the
  * lock is not ours. */
