@@ -339,20 +339,32 @@ typedef struct sneck_tx sneck_tx;
 
 /* One attempt: reads by sneck_tx_read(), queues writes, and returns SNECK_OK to
  * commit them. Any other value ends the transaction with nothing written, and is
- * what sneck_transact() returns. It is called again after a conflict, so it must
- * not keep what an earlier attempt read. */
+ * what sneck_transact() returns; but SNECK_CONFLICT, which a read returns whose
+ * connection was lost, ends the attempt only. It is called again after a conflict,
+ * so it must not keep what an earlier attempt read. */
 typedef int sneck_tx_body(sneck_tx *tx, void *data);
+
+/* How a transaction went. */
+typedef struct sneck_tx_report {
+    int attempts;         /* how often the body was run */
+    int64_t elapsed_ms;
+    size_t failed;        /* the first write that failed in EXEC, from 0; else SIZE_MAX */
+    char server_code[24]; /* after SERVER: the server's code word; "" otherwise */
+} sneck_tx_report;
 
 typedef struct sneck_tx_options {
     size_t size;       /* set by SNECK_TX_OPTIONS */
     int attempts;      /* how often the body is run at most; from 1 */
     int64_t wait_ms;   /* no attempt begins after that; SNECK_FOREVER: no limit */
-    sneck_lock *guard; /* commit only while this lock is ours; NULL: none */
+    sneck_lock *guard; /* commit only while this lock is ours; NULL: none. One more
+                        * round trip; to extend it in the body is no conflict */
     sneck_interrupt *interrupt; /* as for sneck_op_wait(); NULL: none */
     void *interrupt_data;
+    sneck_tx_report *report;    /* written at the end, except after INVALID; or NULL */
 } sneck_tx_options;
 
-#define SNECK_TX_OPTIONS { sizeof(sneck_tx_options), 16, 5000, NULL, NULL, NULL }
+#define SNECK_TX_OPTIONS                                                       \
+    { sizeof(sneck_tx_options), 16, 5000, NULL, NULL, NULL, NULL }
 
 /* Runs the body until its writes are committed. `keys` are watched from the start,
  * without the key prefix. Blocks. `options` may be NULL. `error` takes one line
@@ -360,15 +372,17 @@ typedef struct sneck_tx_options {
  * caller's; it is NULL when the body queued none.
  *
  *   OK         committed, or nothing was queued
- *   CONFLICT   every attempt found a watched key changed (or its connection
- *              lost before the commit); the message tells attempts and time
+ *   CONFLICT   every attempt found a watched key changed; the message tells
+ *              attempts and time
  *   NOT_OWNER  the guard is not ours any more; nothing was written
  *   UNKNOWN    the reply to EXEC was lost: all writes happened, or none
  *   SERVER     a write failed. Refused when it was queued (OOM, READONLY, NOPERM, a
  *              wrong number of arguments): none happened. Failed when it was
  *              run (WRONGTYPE): the others happened, and *out is written all the
  *              same, with the error in its place
- *   CONNECTION, PROTOCOL, INVALID, NO_MEMORY, or what the body returned
+ *   CONNECTION no server at the first attempt, or its connection was lost before
+ *              the commit, in the last attempt too; nothing was written
+ *   PROTOCOL, INVALID, INTERRUPTED, NO_MEMORY, or what the body returned
  *
  * Between conflicts it pauses, at random up to a limit that doubles from 1 to 64 ms. */
 SNECK_API int sneck_transact(sneck_reply **out, sneck_client *client, size_t count,
@@ -379,11 +393,12 @@ SNECK_API int sneck_transact(sneck_reply **out, sneck_client *client, size_t cou
 /* Inside of a body. Sends one command now and gives its reply; it is the caller's.
  * A key that decides what is written must be watched before it is read. Commands
  * that block, subscribe or belong to transactions are refused with INVALID. After
- * a failure return its status. An error reply is SERVER. */
+ * a failure return its status. An error reply is SERVER. It may be run twice, when
+ * a connection is lost: what writes belongs to sneck_tx_queue(). */
 SNECK_API int sneck_tx_read(sneck_reply **out, sneck_tx *tx, size_t argc,
                             const void *const *argv, const size_t *argv_len);
 
-/* Watches one more key from here on. Sent with the next read or the commit. */
+/* Watches one more key from the next read on, with which it is sent. */
 SNECK_API int sneck_tx_watch(sneck_tx *tx, const void *key, size_t key_len);
 
 /* Adds a write to the commit. Refuses what sneck_tx_read() refuses. */
@@ -394,6 +409,7 @@ SNECK_API int sneck_tx_queue(sneck_tx *tx, size_t argc, const void *const *argv,
  * the transaction that failed. */
 SNECK_API int sneck_tx_conflicts(const sneck_tx *tx);
 SNECK_API const char *sneck_tx_error(const sneck_tx *tx);
+SNECK_API const char *sneck_tx_server_code(const sneck_tx *tx);
 
 /* What to do with a value: leave it, replace it, delete its key. */
 typedef struct sneck_change {

@@ -40,17 +40,26 @@ static bool changes_connection(size_t argc, const void *const *argv, const size_
            (argc > 1 && is_word(argv[0], len[0], "CLIENT") && is_word(argv[1], len[1], "REPLY"));
 }
 
+/* Among the options that end with STREAMS, after which names follow. */
+static bool has_block(size_t argc, const void *const *argv, const size_t *len, size_t first)
+{
+    for (size_t i = first; i < argc && !is_word(argv[i], len[i], "STREAMS"); i++)
+        if (is_word(argv[i], len[i], "BLOCK"))
+            return true;
+    return false;
+}
+
 static bool may_block(size_t argc, const void *const *argv, const size_t *len)
 {
     static const char *const words[] = {
         "BLPOP", "BRPOP", "BRPOPLPUSH", "BLMOVE", "BLMPOP", "BZPOPMIN", "BZPOPMAX", "BZMPOP",
         "WAIT", "WAITAOF", NULL,
     };
-    static const char *const readers[] = {"XREAD", "XREADGROUP", NULL};
-    bool blocks = among(words, argv[0], len[0]);
-    for (size_t i = 1; i < argc && among(readers, argv[0], len[0]); i++)
-        blocks = blocks || is_word(argv[i], len[i], "BLOCK");
-    return blocks;
+    if (is_word(argv[0], len[0], "XREAD"))
+        return has_block(argc, argv, len, 1);
+    if (is_word(argv[0], len[0], "XREADGROUP")) /* GROUP group consumer */
+        return has_block(argc, argv, len, 4);
+    return among(words, argv[0], len[0]);
 }
 
 const char *sneck__command_refused(enum command_place place, size_t argc,

@@ -41,6 +41,8 @@ struct run {
     sneck_lock *order;         /* owned; NULL: not made yet */
     bool ordered;              /* it is held */
     bool lost;                 /* the last attempt ended with its connection */
+    int attempts;              /* runs of the body */
+    size_t failed;             /* the first write that failed; SIZE_MAX: none was run */
     char error[SNECK_ERROR_SIZE];
     char server_code[CODE_SIZE];
 };
@@ -165,11 +167,12 @@ static int watch_all(struct run *run, sneck_tx *tx)
 
 static int run_body(struct run *run, sneck_tx *tx, sneck_reply **out)
 {
+    run->attempts++;
     int status = run->body(tx, run->data);
+    if (status != SNECK_OK) /* CONFLICT: from a read whose connection was lost */
+        return status;
     if (tx->lost)
         return SNECK_CONFLICT;
-    if (status != SNECK_OK)
-        return status;
     if (tx->status != SNECK_OK) /* a failure that the body did not heed */
         return tx->status;
     return tx->write_count > 0 ? sneck__tx_commit(out, tx) : SNECK_OK;
@@ -181,23 +184,23 @@ static int attempt(struct run *run, int conflicts, sneck_reply **out)
     const struct tx_turn turn = {run->order_key.text, run->order_key.len, take_order, run};
     int status = sneck__tx_begin(&tx, run->client, run->options,
                                  run->ordered || run->count == 0 ? NULL : &turn, conflicts);
-    if (status == SNECK_OK && run->options->guard)
-        status = sneck__tx_guard(&tx, run->options->guard);
     if (status == SNECK_OK)
         status = watch_all(run, &tx);
     if (status == SNECK_OK)
         status = run_body(run, &tx, out);
     run->lost = tx.lost;
+    run->failed = tx.failed;
     memcpy(run->error, tx.error, sizeof run->error);
     memcpy(run->server_code, tx.server_code, sizeof run->server_code);
     sneck__tx_end(&tx);
     return status;
 }
 
-static int used_up(struct run *run, int attempts)
+static int used_up(struct run *run)
 {
+    int attempts = run->attempts;
     long long ms = (long long)(sneck__now_ms() - run->begun_ms);
-    char quoted[QUOTED_SIZE], why[SNECK_ERROR_SIZE / 2];
+    char quoted[QUOTED_SIZE], why[SNECK_ERROR_SIZE];
     if (run->lost) {
         snprintf(why, sizeof why, "%s", run->error);
         sneck__message(run->error, "%.250s; nothing was written in %d attempts, %lld ms", why,
@@ -216,17 +219,18 @@ static int run_attempts(struct run *run, sneck_reply **out)
     bool meets = run->count > 0 && sneck__was_busy(&run->client->counters, run->hot);
     for (int conflicts = 0;;) {
         int status = SNECK_OK;
-        if (!run->ordered && (meets || (conflicts >= ORDER_AFTER && run->count > 0)))
+        bool had_order = run->ordered;
+        if (!had_order && (meets || (conflicts >= ORDER_AFTER && run->count > 0)))
             status = take_order(run);
-        else if (conflicts > 0)
-            status = pause_after(run, conflicts);
+        if (status == SNECK_OK && conflicts > 0 && run->ordered == had_order)
+            status = pause_after(run, conflicts); /* its turn cannot be had, or is no help */
         if (status == SNECK_OK)
             status = attempt(run, conflicts, out);
         if (status != SNECK_CONFLICT)
             return status;
         conflicts++;
         if (conflicts >= run->options->attempts || sneck__now_ms() >= run->end_ms)
-            return used_up(run, conflicts);
+            return used_up(run);
         if (conflicts >= 2)
             sneck__note_busy(&run->client->counters, run->hot, true);
     }
@@ -251,6 +255,18 @@ static const char *check_run(const struct run *run)
     return NULL;
 }
 
+static void write_report(const struct run *run, int status)
+{
+    sneck_tx_report *report = run->options->report;
+    if (!report)
+        return;
+    report->attempts = run->attempts;
+    report->elapsed_ms = sneck__now_ms() - run->begun_ms;
+    report->failed = run->failed;
+    snprintf(report->server_code, sizeof report->server_code, "%s",
+             status == SNECK_SERVER ? run->server_code : "");
+}
+
 int sneck_transact(sneck_reply **out, sneck_client *client, size_t count,
                    const void *const *keys, const size_t *key_len,
                    const sneck_tx_options *options, sneck_tx_body *body, void *data, char *error)
@@ -260,7 +276,7 @@ int sneck_transact(sneck_reply **out, sneck_client *client, size_t count,
     struct run run = {
         .client = client, .count = count, .keys = keys, .key_len = key_len,
         .options = options ? options : &defaults, .body = body, .data = data,
-        .begun_ms = sneck__now_ms(),
+        .begun_ms = sneck__now_ms(), .failed = SIZE_MAX,
     };
     const char *why = check_run(&run);
     if (why) {
@@ -278,6 +294,7 @@ int sneck_transact(sneck_reply **out, sneck_client *client, size_t count,
     end_order(&run);
     if (status == SNECK_OK || reply)
         *out = reply;
+    write_report(&run, status);
     if (status != SNECK_OK)
         sneck__message(error, "%s", run.error);
     return status;

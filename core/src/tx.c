@@ -14,7 +14,8 @@
  * Invariant: from the first WATCH on the link is pinned. If its connection goes,
  * nothing of the attempt is sent on another one: without WATCH there, EXEC would
  * commit whatever has changed. The attempt is over then, and can be made again,
- * unless EXEC itself may have arrived: then its outcome is unknown.
+ * unless EXEC itself may have arrived: then its outcome is unknown. A link whose state
+ * is in any doubt at the end is closed, not given back.
  */
 #include "tx.h"
 
@@ -43,6 +44,9 @@ int sneck__tx_fail(sneck_tx *tx, int status, const char *format, ...)
 struct exchange {
     sneck_op op;
     bool commits;           /* the last reply answers EXEC */
+    bool asks;              /* the one before the last answers EXISTS, of the turn */
+    bool begun;             /* the first reply is there */
+    bool not_opened;        /* it answers MULTI, with an error */
     bool reached;           /* a lost request had left */
     bool others_turn;       /* the turn's key exists */
     redisReply *failure;    /* owned; the first error among the others */
@@ -53,10 +57,16 @@ static bool exchange_reply(sneck_op *op, redisReply *reply)
 {
     struct exchange *x = (struct exchange *)op;
     bool last = op->in_flight == 0;
+    if (x->commits && !x->begun)
+        x->not_opened = reply->type == REDIS_REPLY_ERROR;
+    x->begun = true;
     if (last)
         sneck__op_end(op, SNECK_OK, "%s", "");
-    if (!last && reply->type == REDIS_REPLY_INTEGER)
-        x->others_turn = reply->integer != 0;
+    if (x->asks && op->in_flight == 1) {
+        /* an error, such as NOPERM, is no harm: the turn is advice */
+        x->others_turn = reply->type == REDIS_REPLY_INTEGER && reply->integer != 0;
+        return false;
+    }
     redisReply **place = last ? &x->reply : &x->failure;
     if (*place || (!last && reply->type != REDIS_REPLY_ERROR))
         return false;
@@ -115,6 +125,7 @@ static bool send_command(struct exchange *x, struct command command)
 
 static const struct command begin_writes = {1, (const char *const[]){"MULTI"}, (const size_t[]){5}};
 static const struct command drop_watches = {1, (const char *const[]){"UNWATCH"}, (const size_t[]){7}};
+static const struct command ping = {1, (const char *const[]){"PING"}, (const size_t[]){4}};
 static const struct command run_writes = {1, (const char *const[]){"EXEC"}, (const size_t[]){4}};
 
 /* The watches that wait, then a command or, without one, the whole commit. */
@@ -144,10 +155,9 @@ static bool still_connected(const sneck_tx *tx)
 }
 
 /* A server that was never there is an error; one that went away, a lost attempt. */
-static int exchange_failed(sneck_tx *tx, const struct exchange *x)
+static int exchange_failed(sneck_tx *tx, const struct exchange *x, bool was_there)
 {
-    bool was_there = tx->watching || tx->conflicts > 0 || x->reached;
-    if (x->op.status == SNECK_CONNECTION && was_there)
+    if (x->op.status == SNECK_CONNECTION && (was_there || tx->conflicts > 0 || x->reached))
         return lose(tx, x->op.error);
     memcpy(tx->server_code, x->op.server_code, sizeof tx->server_code);
     return sneck__tx_fail(tx, x->op.status, "%s", x->op.error);
@@ -157,20 +167,26 @@ static int exchange_failed(sneck_tx *tx, const struct exchange *x)
  * replies. OK: *out is the exchange, to be freed. Else `tx` has the reason. */
 static int run_exchange(struct exchange **out, sneck_tx *tx, const struct command *command)
 {
+    static const char closed[] = "transaction: its connection was closed before the commit";
+    bool was_there = tx->link->pinned || tx->link->answered;
     if (tx->lost || !still_connected(tx))
-        return lose(tx, "transaction: its connection was closed before the commit");
+        return lose(tx, closed);
     struct exchange *x = sneck__op_new(sizeof *x, &exchange_class, tx->client, tx->link);
     if (!x)
         return sneck__tx_fail(tx, SNECK_NO_MEMORY, "out of memory");
     x->commits = !command;
-    bool was_watching = tx->watching;
-    if (x->op.status == SNECK_PENDING && !send_all(x, tx, command))
-        sneck__op_end(&x->op, SNECK_NO_MEMORY, "out of memory");
+    x->asks = tx->asks;
+    tx->asks = false;
+    if (x->op.status == SNECK_PENDING && !send_all(x, tx, command)) {
+        if (tx->link->pinned && tx->link->wire.state != WIRE_READY)
+            sneck__op_end(&x->op, SNECK_CONNECTION, "%s", closed);
+        else
+            sneck__op_end(&x->op, SNECK_NO_MEMORY, "out of memory");
+    }
     tx->link->pinned = true;
     int status = sneck_op_wait(&x->op, tx->interrupt, tx->interrupt_data);
     if (status != SNECK_OK) {
-        tx->watching = was_watching;
-        status = exchange_failed(tx, x);
+        status = exchange_failed(tx, x, was_there);
     } else if (x->failure && command) {
         sneck__code_word(tx->server_code, x->failure->str, (size_t)x->failure->len);
         status = sneck__tx_fail(tx, SNECK_SERVER, "transaction: %s: watching a key: %.200s",
@@ -214,6 +230,7 @@ static int first_exchange(struct exchange **out, sneck_tx *tx, const struct comm
               sneck__buffer_append(&again, tx->watches.bytes, tx->watches.len) &&
               add_watch(tx, (struct command){2, (const char *const[]){"EXISTS", turn->key},
                                              (const size_t[]){6, turn->key_len}});
+    tx->asks = ok;
     int status = ok ? run_exchange(out, tx, command)
                     : sneck__tx_fail(tx, SNECK_NO_MEMORY, "out of memory");
     if (status == SNECK_OK && (*out)->others_turn) {
@@ -293,7 +310,18 @@ const char *sneck_tx_error(const sneck_tx *tx)
     return tx->error;
 }
 
+const char *sneck_tx_server_code(const sneck_tx *tx)
+{
+    return tx->server_code;
+}
+
 /* -------------------------------------------------------------------- its ends */
+
+static int guard_lost(sneck_tx *tx)
+{
+    return sneck__tx_fail(tx, SNECK_NOT_OWNER, "transaction: its guard, %s, is not ours any more;"
+                          " nothing was written", tx->guard->what);
+}
 
 int sneck__tx_begin(sneck_tx *tx, sneck_client *client, const sneck_tx_options *options,
                     const struct tx_turn *turn, int conflicts)
@@ -304,45 +332,69 @@ int sneck__tx_begin(sneck_tx *tx, sneck_client *client, const sneck_tx_options *
         .conflicts = conflicts,
         .interrupt = options->interrupt,
         .interrupt_data = options->interrupt_data,
+        .guard = options->guard,
+        .failed = SIZE_MAX,
         .link = sneck__client_borrow(client),
     };
-    return tx->link ? SNECK_OK : sneck__tx_fail(tx, SNECK_NO_MEMORY, "out of memory");
+    if (!tx->link)
+        return sneck__tx_fail(tx, SNECK_NO_MEMORY, "out of memory");
+    return tx->guard && sneck_lock_token(tx->guard, NULL, 0) == 0 ? guard_lost(tx) : SNECK_OK;
 }
 
-int sneck__tx_guard(sneck_tx *tx, sneck_lock *guard)
+/* Watches the guard's key and compares its token. Only now, so that an extension of
+ * ours while the body was running is no conflict. */
+static int check_guard(sneck_tx *tx)
 {
     char *token = NULL;
-    size_t len;
+    size_t len, held_len = 0;
     sneck_reply *reply = NULL;
-    int status = sneck__lock_copy_token(guard, &token, &len);
+    const sneck_lock *guard = tx->guard;
+    int status = sneck__lock_copy_token(tx->guard, &token, &len);
     if (status != SNECK_OK)
         return sneck__tx_fail(tx, status, "out of memory");
-    if (token)
-        status = sneck_tx_watch(tx, guard->name, guard->name_len);
-    if (token && status == SNECK_OK)
+    status = token ? sneck_tx_watch(tx, guard->name, guard->name_len) : guard_lost(tx);
+    if (status == SNECK_OK)
         status = sneck_tx_read(&reply, tx, 2, (const void *const[]){"GET", guard->name},
                                (const size_t[]){3, guard->name_len});
-    if (status == SNECK_SERVER)
-        status = sneck__tx_fail(tx, status, "%s", tx->error);
     if (status == SNECK_OK) {
-        size_t held_len = 0;
-        const char *held = reply ? sneck_reply_bytes(reply, &held_len) : NULL;
+        const char *held = sneck_reply_bytes(reply, &held_len);
         if (!held || held_len != len || memcmp(held, token, len) != 0)
-            status = sneck__tx_fail(tx, SNECK_NOT_OWNER, "transaction: its guard, %s, is not ours"
-                                    " any more; nothing was written", guard->what);
+            status = guard_lost(tx);
     }
     sneck_reply_free(reply);
     free(token);
     return status;
 }
 
-/* Queueing was refused, so EXEC did nothing: say which command was the cause. */
+/* All watches are there, and heard of, before EXEC leaves. */
+static int settle_watches(sneck_tx *tx)
+{
+    struct exchange *x;
+    if (tx->guard)
+        return check_guard(tx);
+    if (tx->watch_count == 0)
+        return SNECK_OK;
+    int status = read_exchange(&x, tx, &ping);
+    if (status == SNECK_OK)
+        sneck_op_free(&x->op);
+    return status;
+}
+
+/* EXEC did nothing; say which command was the cause. Only EXECABORT tells that the
+ * connection is out of its transaction. */
 static int refused_as_whole(sneck_tx *tx, const struct exchange *x)
 {
-    const redisReply *cause = x->failure ? x->failure : x->reply;
-    sneck__code_word(tx->server_code, cause->str, (size_t)cause->len);
-    return sneck__tx_fail(tx, SNECK_SERVER, "transaction: %s: %.200s; nothing was written",
-                          tx->client->address.text, cause->str);
+    static const char because[] = "because of: "; /* an error of EXEC itself */
+    const char *cause = x->failure ? x->failure->str : x->reply->str;
+    const char *inner = strstr(cause, because);
+    tx->unclean = strncmp(x->reply->str, "EXECABORT", 9) != 0;
+    if (!x->failure && inner)
+        cause = inner + strlen(because);
+    sneck__code_word(tx->server_code, cause, strlen(cause));
+    return sneck__tx_fail(tx, SNECK_SERVER, "transaction: %s: %.200s; %s",
+                          tx->client->address.text, cause,
+                          x->not_opened ? "this was the answer to MULTI, so the writes may have"
+                                          " been done one by one" : "nothing was written");
 }
 
 /* Committed; but single commands may have failed when they were run. */
@@ -352,9 +404,10 @@ static int read_results(sneck_tx *tx, const redisReply *results)
         const redisReply *result = results->element[i];
         if (result->type != REDIS_REPLY_ERROR)
             continue;
+        tx->failed = i;
         sneck__code_word(tx->server_code, result->str, (size_t)result->len);
-        return sneck__tx_fail(tx, SNECK_SERVER, "transaction: %s: command %zu of %zu: %.200s; the"
-                              " others were done", tx->client->address.text, i + 1,
+        return sneck__tx_fail(tx, SNECK_SERVER, "transaction: %s: command %zu of %zu failed:"
+                              " %.200s; the others were run", tx->client->address.text, i + 1,
                               results->elements, result->str);
     }
     return SNECK_OK;
@@ -363,7 +416,9 @@ static int read_results(sneck_tx *tx, const redisReply *results)
 int sneck__tx_commit(sneck_reply **out, sneck_tx *tx)
 {
     struct exchange *x;
-    int status = run_exchange(&x, tx, NULL);
+    int status = settle_watches(tx);
+    if (status == SNECK_OK)
+        status = run_exchange(&x, tx, NULL);
     if (status != SNECK_OK)
         return status;
     tx->watching = false; /* EXEC ended it, whatever came of it */
@@ -376,6 +431,7 @@ int sneck__tx_commit(sneck_reply **out, sneck_tx *tx)
     } else if (x->reply->type == REDIS_REPLY_ERROR) {
         status = refused_as_whole(tx, x);
     } else {
+        tx->unclean = true;
         status = sneck__tx_fail(tx, SNECK_PROTOCOL, "transaction: %s: a reply of an unexpected"
                                 " type", tx->client->address.text);
     }
@@ -383,27 +439,37 @@ int sneck__tx_commit(sneck_reply **out, sneck_tx *tx)
     return status;
 }
 
-/* What is watched is forgotten before anybody else gets the connection. */
-static void unwatch(sneck_tx *tx)
+/* Makes the server forget what is watched; false: it may not have. */
+static bool unwatch(sneck_tx *tx)
 {
     struct exchange *x;
     tx->watch_count = 0;
     sneck__buffer_clear(&tx->watches);
-    bool broken = tx->status == SNECK_INTERRUPTED || tx->status == SNECK_UNKNOWN;
-    if (!broken && run_exchange(&x, tx, &drop_watches) == SNECK_OK)
-        sneck_op_free(&x->op);
-    else if (tx->link->wire.state != WIRE_CLOSED)
-        sneck__wire_fail(&tx->link->wire, SNECK_CONNECTION, "", "closed with its watches");
+    if (run_exchange(&x, tx, &drop_watches) != SNECK_OK)
+        return false;
+    bool done = x->reply->type != REDIS_REPLY_ERROR;
+    sneck_op_free(&x->op);
+    return done;
+}
+
+/* The next one to use the connection finds no watch, no open MULTI and no reply that
+ * is not its own; what was given up is not sent after all. */
+static bool is_clean(sneck_tx *tx)
+{
+    if (tx->lost || tx->unclean || !sneck__link_quiet(tx->link))
+        return false;
+    return !tx->watching || tx->link->wire.state == WIRE_CLOSED || unwatch(tx);
 }
 
 void sneck__tx_end(sneck_tx *tx)
 {
-    if (tx->link) {
-        if (tx->watching && !tx->lost)
-            unwatch(tx);
+    bool clean = tx->link && is_clean(tx);
+    if (tx->link)
         tx->link->pinned = false;
+    if (clean)
         sneck__client_give_back(tx->link);
-    }
+    else
+        sneck_link_free(tx->link);
     tx->link = NULL;
     sneck__buffer_clear(&tx->watches);
     sneck__buffer_clear(&tx->writes);
