@@ -83,8 +83,7 @@ class Bed:
     # ------------------------------------------------- what the control socket does
 
     async def _fault(self, words: list[str]) -> None:
-        (name,) = words
-        await self._proxy.fault(name)
+        await self._proxy.fault(*words)
 
     async def _sleep(self, words: list[str]) -> None:
         (milliseconds,) = words

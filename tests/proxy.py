@@ -2,8 +2,8 @@
 
 Both run on one asyncio loop in one thread, so a fault is in force before its +OK is written: it
 strikes what is sent after the +OK, never what was under way. The proxy knows where requests and
-replies end. A one-shot fault takes the next request of any connection and strikes that request or
-the reply to it, however late the reply comes.
+replies end. A one-shot fault takes the next request of any connection, or the next one that is a
+certain command, and strikes that request or the reply to it, however late the reply comes.
 
     cut           close all connections now
     stall         forward nothing in either direction, until resume
@@ -59,7 +59,7 @@ class Relay:
         while data := await reader.read(LIMIT):
             for frame in framer.feed(data):
                 await self._proxy.open_gate()
-                fault = self._proxy.take_fault()
+                fault = self._proxy.take_fault(frame)
                 if fault == "drop-request":
                     continue
                 self._fates.append(fault)
@@ -89,11 +89,13 @@ class Proxy:
         self._upstream = upstream
         self._relays: set[Relay] = set()
         self._armed: str | None = None
+        self._command: bytes | None = None  # that the armed fault waits for; None: any
         self._gate = asyncio.Event()
         self._gate.set()
 
-    async def fault(self, name: str) -> None:
+    async def fault(self, name: str, command: str | None = None) -> None:
         """Put a fault in force; raises ValueError for an unknown one."""
+        self._command = command.upper().encode() if command else None
         if name == "cut":
             await asyncio.gather(*[relay.cut() for relay in self._relays])
         elif name == "stall":
@@ -106,8 +108,12 @@ class Proxy:
         else:
             raise ValueError(f"unknown fault {name}")
 
-    def take_fault(self) -> str | None:
-        """Give the armed one-shot fault to the request that asks first."""
+    def take_fault(self, request: bytes) -> str | None:
+        """Give the armed one-shot fault to the first request that it is for."""
+        words = decode(request)
+        name = words[0] if isinstance(words, list) else words
+        if self._command and not (isinstance(name, bytes) and name.upper() == self._command):
+            return None
         fault, self._armed = self._armed, None
         return fault
 

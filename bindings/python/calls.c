@@ -5,7 +5,7 @@
 #include "core.h"
 
 /* The op is cancelled by a signal handler that raises, as Ctrl-C's does. */
-static int run_signal_handlers(void *data)
+int core_call_interrupt(void *data)
 {
     core_call *call = data;
 
@@ -25,7 +25,7 @@ void core_call_begin(core_call *call)
 void core_call_wait(core_call *call)
 {
     if (call->status == SNECK_OK)
-        call->status = sneck_op_wait(call->op, run_signal_handlers, call);
+        call->status = sneck_op_wait(call->op, core_call_interrupt, call);
     PyEval_RestoreThread(call->thread);
 }
 

@@ -135,6 +135,18 @@ static PyMethodDef methods[] = {
     { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
       PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, /)\n--\n\n"
                 "Make a lock of the class `cls` that owns `token`.") },
+    { "_transaction", CORE_METHOD(core_client_transaction), METH_FASTCALL,
+      PyDoc_STR("_transaction($self, function, keys, attempts, wait, guard, /)\n--\n\n"
+                "Run a function of a Transaction until its writes are "
+                "committed.") },
+    { "_update", CORE_METHOD(core_client_update), METH_FASTCALL,
+      PyDoc_STR("_update($self, key, function, ttl, attempts, wait, guard, keep, /)\n"
+                "--\n\n"
+                "Change a value by a function of it.") },
+    { "_compare_and_set", CORE_METHOD(core_client_compare_and_set), METH_FASTCALL,
+      PyDoc_STR("_compare_and_set($self, key, expected, new, ttl, /)\n--\n\n"
+                "Change a value if it is what was expected, and tell whether it "
+                "was.") },
     { NULL, NULL, 0, NULL },
 };
 

@@ -34,6 +34,7 @@ typedef enum core_error {
     CORE_Interrupted,
     CORE_ValueError,
     CORE_MemoryError,
+    CORE_Conflict,
     CORE_ERRORS
 } core_error;
 
@@ -41,6 +42,8 @@ typedef struct core_state {
     PyObject *errors[CORE_ERRORS]; /* owned */
     PyTypeObject *client_type;     /* owned */
     PyTypeObject *lock_type;       /* owned */
+    PyTypeObject *tx_type;         /* owned */
+    PyObject *attempt_ended;       /* owned; unwinds a transaction's function */
 } core_state;
 
 int core_add_errors(PyObject *module);
@@ -49,6 +52,10 @@ int core_add_errors(PyObject *module);
  * word, "" without one; an empty message means the status's own text. */
 PyObject *core_raise(const core_state *state, int status, const char *message,
                      const char *code);
+
+/* The same exception, new and not set. */
+PyObject *core_new_error(const core_state *state, int status, const char *message,
+                         const char *code);
 
 /* A new ServerError for an error reply inside of an array. */
 PyObject *core_server_error(const core_state *state, const char *text,
@@ -77,6 +84,10 @@ void core_call_begin(core_call *call);
 void core_call_wait(core_call *call);
 void core_call_end(core_call *call);
 
+/* A sneck_interrupt; `call` is a core_call whose `thread` is saved: lets signal
+ * handlers run, and cancels when one of them raises. */
+int core_call_interrupt(void *call);
+
 /* Sets the exception of a call that failed and returns NULL; a signal handler's
  * exception goes before the library's. */
 PyObject *core_call_raise(const core_state *state, const core_call *call);
@@ -101,6 +112,35 @@ int core_text_arg(PyObject *value, const char *what, const char **out);
 int core_seconds_arg(PyObject *value, const char *what, bool zero_allowed,
                      int64_t *out_ms);
 
+/* ------------------------------------------------------------------- words */
+
+#define CORE_FEW_WORDS 8 /* commands of so many words need no allocation */
+
+typedef struct core_words {
+    size_t count;
+    const void **words;
+    size_t *lengths;
+    PyObject **texts; /* owned; NULL where the argument itself is borrowed */
+    const void *few_words[CORE_FEW_WORDS];
+    size_t few_lengths[CORE_FEW_WORDS];
+    PyObject *few_texts[CORE_FEW_WORDS];
+} core_words;
+
+/* Takes str, bytes and numbers; to be cleared also after a failure. */
+int core_words_read(core_words *words, PyObject *const *args, Py_ssize_t nargs,
+                    const char *what);
+void core_words_clear(core_words *words);
+
+/* The same in steps: room for `count` words, and one of them. */
+int core_words_init(core_words *words, size_t count);
+int core_words_set(core_words *words, size_t index, PyObject *value,
+                   const char *what);
+int core_words_set_key(core_words *words, size_t index, PyObject *key);
+
+/* Numbers are sent as Python writes them: a float loses no digit. NULL without an
+ * exception: not a number. */
+PyObject *core_text_of_number(PyObject *value);
+
 /* ------------------------------------------------------------------- types */
 
 typedef struct core_client {
@@ -124,6 +164,10 @@ PyObject *core_client_lock(PyObject *self, PyObject *const *args,
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args,
                             Py_ssize_t nargs);
 
+/* The sneck_lock of a Lock; NULL for None. */
+int core_lock_arg(const core_state *state, PyObject *value, const char *what,
+                  sneck_lock **out);
+
 /* A new object for an instance of `cls`, which must derive from `base`. */
 PyObject *core_alloc(PyObject *cls, PyTypeObject *base);
 
@@ -134,5 +178,56 @@ void core_dealloc(PyObject *self);
 PyObject *core_client_execute(PyObject *self, PyObject *const *args,
                               Py_ssize_t nargs);
 PyObject *core_reply(const core_state *state, const sneck_reply *reply);
+
+/* ------------------------------------------------------------ transactions */
+
+/* One call of a transaction: the GIL is let go of while the library waits, and taken
+ * back for the caller's function.
+ *
+ *     core_run run;                (to be found from `data`)
+ *     if (core_run_begin(&run, state, attempts, wait, guard) < 0) return NULL;
+ *     run.call.status = sneck_update(..., &run.options, ..., run.error);
+ *     core_run_wait(&run);
+ *     ...                          if run.call.status is OK, the results
+ *     return core_run_end(&run, results, keys);
+ */
+typedef struct core_run {
+    core_call call;
+    const core_state *state;
+    sneck_tx_options options;
+    sneck_tx_report report;
+    PyObject *raised[3]; /* owned; the function's exception, as PyErr_Fetch() has it */
+    char error[SNECK_ERROR_SIZE];
+} core_run;
+
+/* What the caller's function may end with, apart from a status. */
+enum { CORE_RAISED = 100, CORE_ABORTED };
+
+/* Lets go of the GIL. NULL for attempts or wait: the library's default; None for
+ * wait: for ever. Nothing is begun after a failure. */
+int core_run_begin(core_run *run, const core_state *state, PyObject *attempts,
+                   PyObject *wait, PyObject *guard);
+void core_run_wait(core_run *run);
+
+/* Around the caller's function. `enter` takes the GIL; `leave` gives it back after
+ * keeping the function's exception. */
+void core_run_enter(core_run *run);
+void core_run_leave(core_run *run, int status);
+
+/* Gives `results`, None after an abort, or sets the exception; steals `results`,
+ * which may be NULL with an exception set. */
+PyObject *core_run_end(core_run *run, PyObject *results, PyObject *keys);
+
+int core_add_transaction(PyObject *module);
+
+/* Client._transaction(function, keys, attempts, wait, guard),
+ * Client._update(key, function, ttl, attempts, wait, guard, keep) and
+ * Client._compare_and_set(key, expected, new, ttl) */
+PyObject *core_client_transaction(PyObject *self, PyObject *const *args,
+                                  Py_ssize_t nargs);
+PyObject *core_client_update(PyObject *self, PyObject *const *args,
+                             Py_ssize_t nargs);
+PyObject *core_client_compare_and_set(PyObject *self, PyObject *const *args,
+                                      Py_ssize_t nargs);
 
 #endif

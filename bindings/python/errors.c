@@ -28,13 +28,23 @@ static const error_row rows[CORE_ERRORS] = {
     [CORE_ServerError] = { "sneck.ServerError", NULL,
                            "The server answered with an error.\n\n"
                            "`code` is the server's word for it, such as "
-                           "'NOPERM', 'OOM' or 'WRONGTYPE'." },
+                           "'NOPERM', 'OOM' or 'WRONGTYPE'.\n"
+                           "If writes of a transaction failed when they were "
+                           "run, `results` holds what each\none gave, these "
+                           "errors too, and `index` is the first one's place; "
+                           "else both are None." },
     [CORE_ProtocolError] = { "sneck.ProtocolError", NULL,
                              "The server's answer is not understood." },
     [CORE_Interrupted] = { "sneck.Interrupted", &PyExc_InterruptedError,
                            "The call was interrupted before it was done." },
     [CORE_ValueError] = { "ValueError", &PyExc_ValueError, NULL },
     [CORE_MemoryError] = { "MemoryError", &PyExc_MemoryError, NULL },
+    [CORE_Conflict] = { "sneck.Conflict", NULL,
+                        "Others changed the keys in every attempt; nothing was "
+                        "written.\n\n"
+                        "`attempts` tells how often the function was run, "
+                        "`waited` for how many seconds in\nall, and `keys` "
+                        "which keys were watched from the start." },
 };
 
 static core_error class_of(int status)
@@ -63,16 +73,15 @@ static PyObject *bases_of(const core_state *state, core_error error)
 
 static PyObject *attributes_of(core_error error)
 {
-    PyObject *code = NULL;
-    PyObject *attributes = PyDict_New();
-
-    if (!attributes || error != CORE_ServerError)
-        return attributes;
-    code = PyUnicode_FromString("");
-    if (!code || PyDict_SetItemString(attributes, "code", code) < 0)
-        Py_CLEAR(attributes);
-    Py_XDECREF(code);
-    return attributes;
+    switch (error) {
+    case CORE_ServerError:
+        return Py_BuildValue("{s:s, s:O, s:O}", "code", "", "index", Py_None, "results",
+                             Py_None);
+    case CORE_Conflict:
+        return Py_BuildValue("{s:i, s:d, s:()}", "attempts", 0, "waited", 0.0, "keys");
+    default:
+        return PyDict_New();
+    }
 }
 
 static PyObject *new_class(const core_state *state, core_error error)
@@ -135,15 +144,21 @@ out:
     return error;
 }
 
+PyObject *core_new_error(const core_state *state, int status, const char *message,
+                         const char *code)
+{
+    const char *text = *message ? message : sneck_status_text(status);
+
+    return new_error(state->errors[class_of(status)], text, strlen(text), code, strlen(code));
+}
+
 PyObject *core_raise(const core_state *state, int status, const char *message,
                      const char *code)
 {
-    PyObject *class = state->errors[class_of(status)];
-    const char *text = *message ? message : sneck_status_text(status);
-    PyObject *error = new_error(class, text, strlen(text), code, strlen(code));
+    PyObject *error = core_new_error(state, status, message, code);
 
     if (error) {
-        PyErr_SetObject(class, error);
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
         Py_DECREF(error);
     }
     return NULL;

@@ -119,6 +119,20 @@ static void lock_dealloc(PyObject *object)
     core_dealloc(object);
 }
 
+int core_lock_arg(const core_state *state, PyObject *value, const char *what,
+                  sneck_lock **out)
+{
+    *out = NULL;
+    if (value == Py_None)
+        return 0;
+    if (!PyObject_TypeCheck(value, state->lock_type)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a Lock or None, not %R", what, value);
+        return -1;
+    }
+    *out = ((core_lock *)value)->lock;
+    return 0;
+}
+
 /* ------------------------------------------------------------- acquisition */
 
 static void acquire(core_lock *self, int64_t wait_ms, core_call *call)

@@ -24,6 +24,8 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
         Py_VISIT(state->errors[i]);
     Py_VISIT(state->client_type);
     Py_VISIT(state->lock_type);
+    Py_VISIT(state->tx_type);
+    Py_VISIT(state->attempt_ended);
     return 0;
 }
 
@@ -35,6 +37,8 @@ static int module_clear(PyObject *module)
         Py_CLEAR(state->errors[i]);
     Py_CLEAR(state->client_type);
     Py_CLEAR(state->lock_type);
+    Py_CLEAR(state->tx_type);
+    Py_CLEAR(state->attempt_ended);
     return 0;
 }
 
@@ -48,6 +52,7 @@ static PyModuleDef_Slot slots[] = {
     CORE_SLOT(Py_mod_exec, core_add_errors),
     CORE_SLOT(Py_mod_exec, core_add_client),
     CORE_SLOT(Py_mod_exec, core_add_lock),
+    CORE_SLOT(Py_mod_exec, core_add_transaction),
     { 0, NULL },
 };
 

@@ -72,6 +72,7 @@ typedef enum sneck_status {
     SNECK_INVALID = -8, /* an argument is not valid; nothing was sent */
     SNECK_INTERRUPTED = -9, /* interrupted or cancelled before it was done */
     SNECK_NO_MEMORY = -10, /* out of memory */
+    SNECK_CONFLICT = -11, /* others changed the keys in every attempt */
 } sneck_status;
 /* generated: end */
 
@@ -85,6 +86,10 @@ SNECK_API const char *sneck_status_text(int status);
 
 /* The library's version at run time, such as "0.1.0". */
 SNECK_API const char *sneck_version(void);
+
+/* Called by a call that waits, after each signal and at least every 100 ms, in the
+ * thread that waits. Not 0 cancels the call. */
+typedef int sneck_interrupt(void *data);
 
 /* ------------------------------------------------------------------ client */
 
@@ -322,6 +327,116 @@ SNECK_API const sneck_reply *sneck_reply_item(const sneck_reply *reply,
                                               size_t index);
 SNECK_API void sneck_reply_free(sneck_reply *reply);
 
+/* ---------------------------------------------------------- compare-and-set */
+
+/* Optimistic locking by WATCH (redis.io, "Transactions"): read, decide, write; the
+ * writes happen together, and only if no key that was watched has changed. Two
+ * round trips: WATCH and the first read leave together, as do MULTI, the writes
+ * and EXEC. To lock is better where the work is long or not on the server; to
+ * compare and set where it is short: nobody waits for anybody, and nothing is
+ * left behind by who dies. */
+typedef struct sneck_tx sneck_tx;
+
+/* One attempt: reads by sneck_tx_read(), queues writes, and returns SNECK_OK to
+ * commit them. Any other value ends the transaction with nothing written, and is
+ * what sneck_transact() returns; but SNECK_CONFLICT, which a read returns whose
+ * connection was lost, ends the attempt only. It is called again after a conflict,
+ * so it must not keep what an earlier attempt read. */
+typedef int sneck_tx_body(sneck_tx *tx, void *data);
+
+/* How a transaction went. */
+typedef struct sneck_tx_report {
+    int attempts;         /* how often the body was run */
+    int64_t elapsed_ms;
+    size_t failed;        /* the first write that failed in EXEC, from 0; else SIZE_MAX */
+    char server_code[24]; /* after SERVER: the server's code word; "" otherwise */
+} sneck_tx_report;
+
+typedef struct sneck_tx_options {
+    size_t size;       /* set by SNECK_TX_OPTIONS */
+    int attempts;      /* how often the body is run at most; from 1 */
+    int64_t wait_ms;   /* no attempt begins after that; SNECK_FOREVER: no limit */
+    sneck_lock *guard; /* commit only while this lock is ours; NULL: none. One more
+                        * round trip; to extend it in the body is no conflict */
+    sneck_interrupt *interrupt; /* as for sneck_op_wait(); NULL: none */
+    void *interrupt_data;
+    sneck_tx_report *report;    /* written at the end, except after INVALID; or NULL */
+} sneck_tx_options;
+
+#define SNECK_TX_OPTIONS                                                       \
+    { sizeof(sneck_tx_options), 16, 5000, NULL, NULL, NULL, NULL }
+
+/* Runs the body until its writes are committed. `keys` are watched from the start,
+ * without the key prefix. Blocks. `options` may be NULL. `error` takes one line
+ * about a failure, or is NULL. *out, the array of the writes' replies, is the
+ * caller's; it is NULL when the body queued none.
+ *
+ *   OK         committed, or nothing was queued
+ *   CONFLICT   every attempt found a watched key changed; the message tells
+ *              attempts and time
+ *   NOT_OWNER  the guard is not ours any more; nothing was written
+ *   UNKNOWN    the reply to EXEC was lost: all writes happened, or none
+ *   SERVER     a write failed. Refused when it was queued (OOM, READONLY, NOPERM, a
+ *              wrong number of arguments): none happened. Failed when it was
+ *              run (WRONGTYPE): the others happened, and *out is written all the
+ *              same, with the error in its place
+ *   CONNECTION no server at the first attempt, or its connection was lost before
+ *              the commit, in the last attempt too; nothing was written
+ *   PROTOCOL, INVALID, INTERRUPTED, NO_MEMORY, or what the body returned
+ *
+ * Between conflicts it pauses, at random up to a limit that doubles from 1 to 64 ms. */
+SNECK_API int sneck_transact(sneck_reply **out, sneck_client *client, size_t count,
+                             const void *const *keys, const size_t *key_len,
+                             const sneck_tx_options *options, sneck_tx_body *body,
+                             void *data, char *error);
+
+/* Inside of a body. Sends one command now and gives its reply; it is the caller's.
+ * A key that decides what is written must be watched before it is read. Commands
+ * that block, subscribe or belong to transactions are refused with INVALID. After
+ * a failure return its status. An error reply is SERVER. It may be run twice, when
+ * a connection is lost: what writes belongs to sneck_tx_queue(). */
+SNECK_API int sneck_tx_read(sneck_reply **out, sneck_tx *tx, size_t argc,
+                            const void *const *argv, const size_t *argv_len);
+
+/* Watches one more key from the next read on, with which it is sent. */
+SNECK_API int sneck_tx_watch(sneck_tx *tx, const void *key, size_t key_len);
+
+/* Adds a write to the commit. Refuses what sneck_tx_read() refuses. */
+SNECK_API int sneck_tx_queue(sneck_tx *tx, size_t argc, const void *const *argv,
+                             const size_t *argv_len);
+
+/* How often the body was run before this time; and the message of the last call on
+ * the transaction that failed. */
+SNECK_API int sneck_tx_conflicts(const sneck_tx *tx);
+SNECK_API const char *sneck_tx_error(const sneck_tx *tx);
+SNECK_API const char *sneck_tx_server_code(const sneck_tx *tx);
+
+/* What to do with a value: leave it, replace it, delete its key. */
+typedef struct sneck_change {
+    enum { SNECK_KEEP, SNECK_SET, SNECK_DELETE } kind;
+    const void *bytes; /* SET: the new value; must stand until the call returns */
+    size_t len;
+} sneck_change;
+
+/* Decides by the old value, NULL when the key is absent, what to do: writes *change
+ * and returns SNECK_OK, or another value to give up. Called again after a conflict. */
+typedef int sneck_update_function(sneck_change *change, const void *old, size_t old_len,
+                                  void *data);
+
+/* Changes the string at one key by a function of it; as sneck_transact(), with the
+ * same outcomes. ttl_ms 0 keeps the key's expiry, more sets it. */
+SNECK_API int sneck_update(sneck_client *client, const void *key, size_t key_len,
+                           int64_t ttl_ms, const sneck_tx_options *options,
+                           sneck_update_function *function, void *data, char *error);
+
+/* Writes `value` (NULL: deletes the key) if the string at the key is `expected`
+ * (NULL: if the key is absent). *out tells whether it was. ttl_ms as above. */
+SNECK_API int sneck_compare_and_set(bool *out, sneck_client *client, const void *key,
+                                    size_t key_len, const void *expected,
+                                    size_t expected_len, const void *value,
+                                    size_t value_len, int64_t ttl_ms,
+                                    const sneck_tx_options *options, char *error);
+
 /* ------------------------------------------------- without blocking: links */
 
 /* A link is one connection that any number of ops share; replies are matched
@@ -412,10 +527,6 @@ SNECK_API int sneck_op_was_held(bool *out, const sneck_op *op);
 
 /* The reply of an execute op that ended OK, borrowed; NULL for any other. */
 SNECK_API const sneck_reply *sneck_op_reply(const sneck_op *op);
-
-/* Called while sneck_op_wait() waits, after each signal and at least every
- * 100 ms, in the thread that waits. Not 0 cancels the op. */
-typedef int sneck_interrupt(void *data);
 
 /* Blocks until the op ends and returns its status. `interrupt` may be NULL:
  * signals do not end the wait then. All blocking calls are start, wait, free. */

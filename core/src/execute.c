@@ -1,17 +1,10 @@
-/* execute.c - the op that sends any one command, and keeps its reply.
- *
- * A pooled connection is shared: a command that would change what the connection
- * is (its user, database, protocol, subscriptions, an open transaction), or that
- * would be answered out of turn, is refused before it is sent.
- */
+/* execute.c - the op that sends any one command, and keeps its reply. */
 #include "client.h"
+#include "command.h"
 #include "op.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-
-#define ARGS_MAX 1048576
 
 struct execute {
     sneck_op op;
@@ -59,49 +52,10 @@ static const struct op_class execute_class = {
     .clear = execute_clear,
 };
 
-static bool is_word(const void *bytes, size_t len, const char *word)
-{
-    return len == strlen(word) && strncasecmp(bytes, word, len) == 0;
-}
-
-static bool refused(const void *name, size_t len)
-{
-    static const char *const words[] = {
-        "AUTH", "HELLO", "SELECT", "RESET", "QUIT", "MULTI", "EXEC", "DISCARD", "WATCH",
-        "UNWATCH", "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE", "SSUBSCRIBE",
-        "SUNSUBSCRIBE", "MONITOR", "SYNC", "PSYNC", "REPLCONF", "ASKING", "READONLY",
-        "READWRITE",
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (is_word(name, len, words[i]))
-            return true;
-    return false;
-}
-
-static const char *check_command(size_t argc, const void *const *argv, const size_t *len)
-{
-    if (argc == 0)
-        return "there is no command";
-    if (argc > ARGS_MAX)
-        return "it has more than 1048576 arguments";
-    size_t total = 0;
-    for (size_t i = 0; i < argc; i++) {
-        if (!argv[i])
-            return "an argument is NULL";
-        total += len[i] < (size_t)REPLY_BYTES_MAX ? len[i] : (size_t)REPLY_BYTES_MAX;
-        if (total >= (size_t)REPLY_BYTES_MAX)
-            return "its arguments have more than 512 MiB";
-    }
-    if (refused(argv[0], len[0]) ||
-        (argc > 1 && is_word(argv[0], len[0], "CLIENT") && is_word(argv[1], len[1], "REPLY")))
-        return "it would change the state of a connection that is shared; use one of your own";
-    return NULL;
-}
-
 static void begin_execute(struct execute *e, size_t argc, const void *const *argv,
                           const size_t *len)
 {
-    const char *why = check_command(argc, argv, len);
+    const char *why = sneck__command_refused(ON_SHARED_CONNECTION, argc, argv, len);
     char quoted[QUOTED_SIZE];
     bool named = argc > 0 && argv[0];
     snprintf(e->what, sizeof e->what, "command %s",

@@ -7,7 +7,8 @@
  * op learns whether its command may have reached the server.
  *
  * Commands that had not left when a connection failed which used to work stay
- * queued for the next one: a server's restart is no error for them.
+ * queued for the next one: a server's restart is no error for them. A pinned link
+ * loses them: a transaction must not go on where its WATCH never was.
  *
  * Beside the socket for commands a link has an inbox, opened when something waits.
  * When one of the two is replaced so is the other, and with it the inbox's name.
@@ -114,7 +115,8 @@ static void link_failed(struct wire *wire, int status, const char *code, const c
     snprintf(link->fail_code, sizeof link->fail_code, "%s", code);
     snprintf(link->fail_text, sizeof link->fail_text, "%s: %s", link->client->address.text, why);
     uint64_t sent = sneck__buffer_sent(out);
-    size_t lost = count_lost(link, status == SNECK_CONNECTION && link->answered);
+    bool may_reconnect = status == SNECK_CONNECTION && link->answered && !link->pinned;
+    size_t lost = count_lost(link, may_reconnect);
     sneck__buffer_drop(out, lost < link->count ? request_at(link, lost)->begin
                                                : sneck__buffer_end(out));
     link->answered = false;
@@ -188,22 +190,49 @@ static bool gone_stale(const sneck_link *link)
            sneck__wire_gone(&link->wire);
 }
 
-bool sneck__link_send(sneck_link *link, sneck_op *op, struct command command)
+/* Makes the link ready to queue something. A pinned one is not reconnected. */
+static bool may_send(sneck_link *link)
 {
     if (link->fork_count != sneck__fork_count())
         disown(link);
     if (gone_stale(link))
         sneck__wire_fail(&link->wire, SNECK_CONNECTION, "", "closed while idle");
+    return !link->pinned || link->wire.state == WIRE_READY;
+}
+
+static bool push_requests(sneck_link *link, sneck_op *op, size_t replies)
+{
     struct request request = {
         .op = op,
         .begin = sneck__buffer_end(&link->wire.out),
         .limit_ms = sneck__later_ms(sneck__now_ms(), link->client->io_timeout_ms),
     };
-    if (!push_request(link, request))
+    for (size_t i = 0; i < replies; i++)
+        if (!push_request(link, request)) {
+            link->count -= i;
+            return false;
+        }
+    return true;
+}
+
+bool sneck__link_send(sneck_link *link, sneck_op *op, struct command command)
+{
+    if (!may_send(link) || !push_requests(link, op, 1))
         return false;
     if (sneck__wire_queue(&link->wire, command))
         return true;
     link->count--;
+    return false;
+}
+
+bool sneck__link_send_bytes(sneck_link *link, sneck_op *op, const char *bytes, size_t len,
+                            size_t replies)
+{
+    if (!may_send(link) || !push_requests(link, op, replies))
+        return false;
+    if (sneck__buffer_append(&link->wire.out, bytes, len))
+        return true;
+    link->count -= replies;
     return false;
 }
 

@@ -24,6 +24,7 @@ struct sneck_link {
 
     int64_t used_ms;                 /* when the last reply came */
     bool answered;                   /* this connection has answered once */
+    bool pinned;                     /* what is queued is for this connection alone */
 
     sneck_op *ops;                   /* those on this link, doubly linked */
     sneck_link *next_idle;           /* in the client's pool */
@@ -36,6 +37,10 @@ struct sneck_link {
 /* Queues a command; its reply goes to op's class, or is swallowed when op is
  * NULL. Nothing is sent before the next step. false: no memory, nothing queued. */
 bool sneck__link_send(sneck_link *link, sneck_op *op, struct command command);
+
+/* The same for `replies` commands that are formatted already. */
+bool sneck__link_send_bytes(sneck_link *link, sneck_op *op, const char *bytes, size_t len,
+                            size_t replies);
 
 /* One step; reads only where told that there is something to read, which spares a
  * system call to who has just polled. */

@@ -69,7 +69,7 @@ void sneck__wire_clear(struct wire *w)
 
 /* ------------------------------------------------------------------- queueing */
 
-static bool queue(struct buffer *buffer, size_t argc, const char **argv, const size_t *len)
+static bool format(struct buffer *buffer, size_t argc, const char **argv, const size_t *len)
 {
     char *bytes;
     long long size = redisFormatCommandArgv(&bytes, (int)argc, argv, len);
@@ -80,14 +80,19 @@ static bool queue(struct buffer *buffer, size_t argc, const char **argv, const s
     return ok;
 }
 
+bool sneck__wire_format(struct buffer *out, struct command command)
+{
+    return format(out, command.argc, (const char **)command.argv, command.len);
+}
+
 bool sneck__wire_queue(struct wire *w, struct command command)
 {
-    return queue(&w->out, command.argc, (const char **)command.argv, command.len);
+    return sneck__wire_format(&w->out, command);
 }
 
 bool sneck__wire_greet(struct wire *w, size_t argc, const char **argv)
 {
-    bool ok = queue(&w->hello, argc, argv, NULL);
+    bool ok = format(&w->hello, argc, argv, NULL);
     w->greetings += ok;
     return ok;
 }

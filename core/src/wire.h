@@ -57,6 +57,9 @@ void sneck__wire_fail(struct wire *wire, int status, const char *code, const cha
 
 void sneck__wire_clear(struct wire *wire);
 
+/* Appends a command as the wire wants it. False: no memory, nothing appended. */
+bool sneck__wire_format(struct buffer *out, struct command command);
+
 /* Queues a command; from `greet`, one that the connection starts with. False: no
  * memory, nothing queued. */
 bool sneck__wire_queue(struct wire *wire, struct command command);

@@ -10,8 +10,9 @@ Times are seconds, names are str or bytes. What a lock promises, and what it doe
 not, stands in the README.
 """
 
-from sneck._client import Client, Stats, connect
+from sneck._client import KEEP, Client, Keep, Stats, connect
 from sneck._core import (
+    Conflict,
     ConnectionError,
     Error,
     Interrupted,
@@ -20,17 +21,21 @@ from sneck._core import (
     OutcomeUnknown,
     ProtocolError,
     ServerError,
+    Transaction,
     __version__,
 )
 from sneck._default import lock, locked
 from sneck._lock import Holder, Lock, Waiter
 
 __all__ = [
+    "KEEP",
     "Client",
+    "Conflict",
     "ConnectionError",
     "Error",
     "Holder",
     "Interrupted",
+    "Keep",
     "Lock",
     "LockTimeout",
     "NotOwned",
@@ -38,6 +43,7 @@ __all__ = [
     "ProtocolError",
     "ServerError",
     "Stats",
+    "Transaction",
     "Waiter",
     "__version__",
     "connect",

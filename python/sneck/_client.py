@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from sneck import _core
 from sneck._decorator import Decorator, decorator
 from sneck._lock import Lock, Waiter
 
+if TYPE_CHECKING:
+    from sneck._core import _Reply
+
 DEFAULT_TTL = 10.0
 DEFAULT_POLL = 0.05
+DEFAULT_ATTEMPTS = 16
+DEFAULT_WAIT = 5.0
+
+
+class Keep(enum.Enum):
+    """The type of KEEP."""
+
+    KEEP = "KEEP"
+
+    def __repr__(self) -> str:
+        """Give the name by which it is known."""
+        return "sneck.KEEP"
+
+
+KEEP: Final = Keep.KEEP
 
 
 @dataclass(frozen=True)
@@ -118,6 +138,69 @@ class Client(_core.Client):
         ValueError and TypeError.
         """
         return self.lock(name)._force_release()
+
+    def update(
+        self,
+        key: str | bytes,
+        function: Callable[[bytes | None], str | bytes | float | Keep | None],
+        *,
+        ttl: float | None = None,
+        attempts: int = DEFAULT_ATTEMPTS,
+        wait: float | None = DEFAULT_WAIT,
+        guard: Lock | None = None,
+    ) -> bytes | None:
+        """Change the string at a key by a function of it, and give what it is then.
+
+        `function` gets the old value, None when the key is absent, and returns the
+        new one, None to delete the key, or KEEP to leave it. It is run again when
+        another client has changed the key meanwhile. The key keeps its expiry unless
+        `ttl` (seconds) sets one. Options and exceptions as for transaction().
+        """
+        return self._update(key, function, ttl, attempts, wait, guard, KEEP)
+
+    def compare_and_set(
+        self,
+        key: str | bytes,
+        expected: str | bytes | float | None,
+        new: str | bytes | float | None,
+        *,
+        ttl: float | None = None,
+    ) -> bool:
+        """Change the string at a key if it is `expected`, and tell whether it was.
+
+        None stands for no key: as `expected` it must be absent, as `new` it is
+        deleted. The key keeps its expiry unless `ttl` (seconds) sets one. Raises as
+        transaction() does.
+        """
+        return self._compare_and_set(key, expected, new, ttl)
+
+    def compare_and_delete(self, key: str | bytes, expected: str | bytes | float) -> bool:
+        """Delete a key if the string there is `expected`, and tell whether it was.
+
+        Raises as transaction() does.
+        """
+        return self._compare_and_set(key, expected, None, None)
+
+    def transaction(
+        self,
+        function: Callable[[_core.Transaction], object],
+        *keys: str | bytes,
+        attempts: int = DEFAULT_ATTEMPTS,
+        wait: float | None = DEFAULT_WAIT,
+        guard: Lock | None = None,
+    ) -> list[_Reply] | None:
+        """Run a function that reads and queues writes, and write all or nothing.
+
+        Gives what the writes gave; None after tx.abort(). `keys` are watched from
+        the first read on: when another client has changed one, nothing is written
+        and the function is run again, `attempts` times at most, and none begins
+        after `wait` seconds; None sets no limit. With a `guard` it writes only while
+        that lock is ours. An exception of the function's own ends it with nothing
+        written. Raises Conflict when the attempts are used up, NotOwned when the
+        guard was lost, OutcomeUnknown when the reply to the writes was lost,
+        ServerError when writes failed, ConnectionError, ValueError and TypeError.
+        """
+        return self._transaction(function, keys, attempts, wait, guard)
 
     def stats(self) -> Stats:
         """Tell what the client and its locks have done so far. Asks nobody."""

@@ -1,5 +1,6 @@
 import builtins
-from typing import Literal, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import Literal, NoReturn, TypeAlias, TypeVar, final
 
 from typing_extensions import Self, disjoint_base
 
@@ -18,9 +19,27 @@ class ConnectionError(Error, builtins.ConnectionError): ...
 
 class ServerError(Error):
     code: str
+    index: int | None
+    results: list[_Reply] | None
+
+class Conflict(Error):
+    attempts: int
+    waited: float
+    keys: tuple[str | bytes, ...]
 
 class ProtocolError(Error): ...
 class Interrupted(Error, InterruptedError): ...
+class _AttemptEnded(BaseException): ...
+
+@final
+class Transaction:
+    @property
+    def conflicts(self) -> int: ...
+    def get(self, key: str | bytes, /) -> bytes | None: ...
+    def execute(self, *args: str | bytes | float) -> _Reply: ...
+    def queue(self, *args: str | bytes | float) -> None: ...
+    def watch(self, *keys: str | bytes) -> None: ...
+    def abort(self) -> NoReturn: ...
 
 @disjoint_base
 class Client:
@@ -50,6 +69,34 @@ class Client:
         poll: float,
         /,
     ) -> _Lock: ...
+    def _transaction(
+        self,
+        function: Callable[[Transaction], object],
+        keys: tuple[str | bytes, ...],
+        attempts: int,
+        wait: float | None,
+        guard: Lock | None,
+        /,
+    ) -> list[_Reply] | None: ...
+    def _update(
+        self,
+        key: str | bytes,
+        function: Callable[[bytes | None], object],
+        ttl: float | None,
+        attempts: int,
+        wait: float | None,
+        guard: Lock | None,
+        keep: object,
+        /,
+    ) -> bytes | None: ...
+    def _compare_and_set(
+        self,
+        key: str | bytes,
+        expected: str | bytes | float | None,
+        new: str | bytes | float | None,
+        ttl: float | None,
+        /,
+    ) -> bool: ...
 
 @disjoint_base
 class Lock:

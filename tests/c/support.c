@@ -93,6 +93,29 @@ bool key_exists(sneck_client *client, const char *key)
     return COMMAND_INTEGER(client, "EXISTS", key) == 1;
 }
 
+void assert_value(sneck_client *client, const char *key, const char *value)
+{
+    sneck_reply *reply = COMMAND(client, "GET", key);
+    assert_string_equal(text_of(reply), value);
+    sneck_reply_free(reply);
+}
+
+int tx_read(sneck_reply **out, sneck_tx *tx, const char *const *words)
+{
+    const void *argv[WORDS_MAX];
+    size_t len[WORDS_MAX];
+    size_t n = measure(words, argv, len);
+    return sneck_tx_read(out, tx, n, argv, len);
+}
+
+int tx_queue(sneck_tx *tx, const char *const *words)
+{
+    const void *argv[WORDS_MAX];
+    size_t len[WORDS_MAX];
+    size_t n = measure(words, argv, len);
+    return sneck_tx_queue(tx, n, argv, len);
+}
+
 sneck_op *start_command(sneck_client *client, sneck_link *link, const char *const *words)
 {
     const void *argv[WORDS_MAX];

@@ -31,6 +31,17 @@ const char *text_of(const sneck_reply *reply);
 
 bool key_exists(sneck_client *client, const char *key);
 
+/* The same for a command whose reply does not matter. */
+#define DO(client, ...) sneck_reply_free(COMMAND(client, __VA_ARGS__))
+
+/* Commands of text words inside of a transaction's body. */
+int tx_read(sneck_reply **out, sneck_tx *tx, const char *const *words);
+int tx_queue(sneck_tx *tx, const char *const *words);
+#define READ(out, tx, ...) tx_read(out, tx, (const char *const[]){__VA_ARGS__, NULL})
+#define QUEUE(tx, ...) tx_queue(tx, (const char *const[]){__VA_ARGS__, NULL})
+
+void assert_value(sneck_client *client, const char *key, const char *value);
+
 /* Starts a command of text words on a link. */
 sneck_op *start_command(sneck_client *client, sneck_link *link, const char *const *words);
 #define START(client, link, ...)                                               \

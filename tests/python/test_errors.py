@@ -42,6 +42,13 @@ def test_errors_can_be_pickled() -> None:
     assert (str(again), again.code) == (str(error), "READONLY")
 
 
+def test_what_an_error_does_not_tell_is_none() -> None:
+    error = sneck.ServerError("ERR")
+    assert (error.code, error.index, error.results) == ("", None, None)
+    conflict = sneck.Conflict("others")
+    assert (conflict.attempts, conflict.waited, conflict.keys) == (0, 0.0, ())
+
+
 def test_a_server_error_tells_its_code(client: sneck.Client, name: str) -> None:
     client.execute("LPUSH", name, "x")
     for attempt in (

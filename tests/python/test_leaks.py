@@ -52,6 +52,35 @@ def execute(client: sneck.Client, name: str) -> None:
     client.execute("DEL", name)
 
 
+def change(client: sneck.Client, name: str) -> None:
+    def move(tx: sneck.Transaction) -> None:
+        tx.watch(name, f"{name}:b")
+        tx.get(name)
+        tx.execute("MGET", name, 1, 0.5)
+        if tx.conflicts == 0:
+            client.execute("INCR", name)
+        tx.queue("SET", name, 1)
+        tx.queue("LPUSH", name, "x")
+
+    def fail(*_: object) -> str:
+        raise KeyError(name)
+
+    client.update(name, lambda old: int(old or 0) + 1)
+    client.update(name, lambda _: sneck.KEEP)
+    client.compare_and_set(name, 1, "x")
+    client.compare_and_set(name, "x", 2, ttl=1.5)
+    with contextlib.suppress(sneck.ServerError):
+        client.transaction(move, name, f"{name}:b")
+    with contextlib.suppress(sneck.Conflict):
+        client.transaction(move, name, attempts=1)
+    for function in (client.update, lambda *args: client.transaction(*args[::-1])):
+        with contextlib.suppress(KeyError):
+            function(name, fail)
+    client.transaction(lambda tx: tx.abort(), name)
+    client.transaction(lambda tx: tx.queue("EXISTS", name), name)
+    client.update(name, lambda _: None)
+
+
 def give_bad_arguments(client: sneck.Client, name: str) -> None:
     lock = client.lock(name)
     bad: list[Callable[[], Any]] = [
@@ -65,6 +94,13 @@ def give_bad_arguments(client: sneck.Client, name: str) -> None:
         lambda: lock.acquire(timeout=-5),
         lambda: lock.acquire(no=1),  # type: ignore[call-arg]
         lock.release,
+        lambda: client.update(name, lambda _: []),  # type: ignore[arg-type,return-value]
+        lambda: client.update(name, lambda _: 1, guard=name),  # type: ignore[arg-type]
+        lambda: client.compare_and_set(name, 1, []),  # type: ignore[arg-type]
+        lambda: client.transaction(lambda tx: tx.queue("GET", *range(20), None)),  # type: ignore[arg-type]
+        lambda: client.transaction(lambda tx: tx.watch(None)),  # type: ignore[arg-type]
+        lambda: client.transaction(lambda tx: tx.queue("MULTI")),
+        lambda: client.transaction(lambda tx: tx, *[name] * 20, 5),  # type: ignore[arg-type]
         lambda: sneck.connect("nonsense"),
         lambda: sneck.connect(label=1),  # type: ignore[arg-type]
     ]
@@ -78,14 +114,15 @@ def connect(client: sneck.Client, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "action", [use_lock, fail_to_acquire, ask_who_waits, execute, give_bad_arguments, connect]
+    "action",
+    [use_lock, fail_to_acquire, ask_who_waits, execute, change, give_bad_arguments, connect],
 )
 def test_calls_leave_nothing_behind(
     server: Server, name: str, action: Callable[[sneck.Client, str], None]
 ) -> None:
     classes = (
         *(sneck.Client, sneck.Lock, sneck.Holder, sneck.Waiter, sneck.Stats),
-        *(sneck.NotOwned, sneck.ServerError),
+        *(sneck.NotOwned, sneck.ServerError, sneck.Conflict, sneck.Transaction),
     )
     with sneck.connect(server.url) as client:
 

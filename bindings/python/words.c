@@ -1,0 +1,81 @@
+/* words.c - the words of a command: str, bytes and numbers as pointers and lengths.
+ *
+ * The words borrow their bytes from the arguments, or from texts made of numbers,
+ * which live until the words are cleared. */
+#include "core.h"
+
+int core_words_init(core_words *self, size_t count)
+{
+    self->count = count;
+    self->words = self->few_words;
+    self->lengths = self->few_lengths;
+    self->texts = self->few_texts;
+    if (count > CORE_FEW_WORDS) {
+        self->words = PyMem_Calloc(count, sizeof(*self->words));
+        self->lengths = PyMem_Calloc(count, sizeof(*self->lengths));
+        self->texts = PyMem_Calloc(count, sizeof(*self->texts));
+    }
+    if (!self->words || !self->lengths || !self->texts) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++)
+        self->texts[i] = NULL;
+    return 0;
+}
+
+void core_words_clear(core_words *self)
+{
+    for (size_t i = 0; self->texts && i < self->count; i++)
+        Py_XDECREF(self->texts[i]);
+    if (self->count <= CORE_FEW_WORDS)
+        return;
+    PyMem_Free(self->words);
+    PyMem_Free(self->lengths);
+    PyMem_Free(self->texts);
+}
+
+PyObject *core_text_of_number(PyObject *value)
+{
+    if (PyLong_Check(value) && !PyBool_Check(value))
+        return PyNumber_ToBase(value, 10);
+    if (PyFloat_Check(value))
+        return PyObject_Repr(value);
+    return NULL;
+}
+
+int core_words_set_key(core_words *self, size_t index, PyObject *key)
+{
+    const char *bytes;
+
+    if (core_bytes_arg(key, "a key", &bytes, &self->lengths[index]) < 0)
+        return -1;
+    self->words[index] = bytes;
+    return 0;
+}
+
+int core_words_set(core_words *self, size_t index, PyObject *value, const char *what)
+{
+    const char *bytes;
+    PyObject *text = core_text_of_number(value);
+
+    if (!text && PyErr_Occurred())
+        return -1;
+    self->texts[index] = text;
+    if (core_bytes_arg(text ? text : value, what, &bytes, &self->lengths[index]) < 0)
+        return -1;
+    self->words[index] = bytes;
+    return 0;
+}
+
+int core_words_read(core_words *self, PyObject *const *args, Py_ssize_t nargs,
+                    const char *what)
+{
+    if (core_words_init(self, (size_t)nargs) < 0)
+        return -1;
+    for (size_t i = 0; i < self->count; i++) {
+        if (core_words_set(self, i, args[i], what) < 0)
+            return -1;
+    }
+    return 0;
+}
