@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,26 @@ SENT = {
     "redis-py 1 ms": ["set", "evalsha"],
 }
 CONTENDERS = [*OURS, *SENT, "redis-py 100 ms", "python-redis-lock"]
+
+ADD = {"watch": 1, "get": 1, "multi": 1, "set": 1, "exec": 1}
+OUR_ADD = {**ADD, "exists": 1}
+# each contender's commands and round trips for an addition that nobody disturbs
+ADDS = {
+    "raw hiredis": (ADD, 3),
+    "raw in 2 trips": (ADD, 2),
+    "sneck C update": (OUR_ADD, 2),
+    "sneck C transact": (OUR_ADD, 2),
+    "sneck C compare_and_set": (OUR_ADD, 2),
+    "sneck Python update": (OUR_ADD, 2),
+    "sneck Python transaction": (OUR_ADD, 2),
+    "sneck Lua update": (OUR_ADD, 2),
+    "redis-py": (ADD, 3),
+    "script (no CAS)": ({"evalsha": 1, "get": 1, "set": 1}, 1),
+    "INCR (no CAS)": ({"incr": 1}, 1),
+}
+NATIVE = "raw SET IFEQ"  # takes part where the server has that
+PINNED = ["same", "split"] if len(os.sched_getaffinity(0)) > 1 else ["same"]
+PLACEMENTS = {1: PINNED, WORKERS: [*PINNED, "free"]}
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +64,11 @@ def run(prefix: Path, bench: str, *arguments: str) -> Any:
     return json.loads(printed)
 
 
+def is_jain(index: float, workers: int) -> bool:
+    """Tell whether it is from 1/n to 1, but for rounding."""
+    return 1 / workers - 1e-9 <= index <= 1 + 1e-9
+
+
 @pytest.fixture(scope="module")
 def uncontended(prefix: Path) -> dict[str, dict[str, object]]:
     results = run(prefix, "uncontended.py", "--seconds=0.001")
@@ -54,6 +80,13 @@ def contended(prefix: Path) -> dict[str, dict[str, Any]]:
     """Return the results of the sections of 1 ms."""
     results = run(prefix, "contended.py", "--seconds=0.4", f"--workers={WORKERS}")
     return {result["name"]: result for result in results if result["section_us"]}
+
+
+@pytest.fixture(scope="module")
+def cas(prefix: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
+    """Return the results by contender, workers and placement."""
+    results = run(prefix, "cas.py", "--seconds=0.05", f"--workers=1,{WORKERS}")
+    return {(each["name"], each["workers"], each["placement"]): each for each in results}
 
 
 @pytest.mark.parametrize("contender", ["raw hiredis", "redis-py Lock"])
@@ -76,7 +109,7 @@ def test_contended_lock_changes_its_owner(
 ) -> None:
     assert contended[contender]["changes_per_second"] > 0
     assert contended[contender]["longest_ms"] > 0
-    assert 1 / WORKERS <= round(contended[contender]["jain"], 9) <= 1
+    assert is_jain(contended[contender]["jain"], WORKERS)
 
 
 @pytest.mark.parametrize("contender", SENT)
@@ -94,3 +127,54 @@ def test_contended_cycle_takes_two_requests(
 ) -> None:
     # two, and on a machine that is busy one more for who waited so long that it must confirm
     assert 1 < contended[contender]["requests"] < 3.2
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+def test_each_change_of_owner_is_an_acquisition(
+    contended: dict[str, dict[str, Any]], contender: str
+) -> None:
+    result = contended[contender]
+    assert 1 < result["requests_per_acquisition"] <= result["requests"]
+
+
+def test_everyone_adds_in_every_placement(cas: dict[tuple[str, int, str], dict[str, Any]]) -> None:
+    # the bench itself stops when the number is not what all of them have added
+    expected = [
+        (name, workers, place)
+        for workers, places in PLACEMENTS.items()
+        for place in places
+        for name in ADDS
+    ]
+    assert [key for key in cas if key[0] != NATIVE] == expected
+    for (_, workers, _), result in cas.items():
+        assert result["adds_per_second"] > 0
+        assert is_jain(result["jain"], workers)
+
+
+@pytest.mark.parametrize("contender", ADDS)
+def test_undisturbed_addition(
+    cas: dict[tuple[str, int, str], dict[str, Any]], contender: str
+) -> None:
+    result = cas[contender, 1, "same"]
+    commands, trips = ADDS[contender]
+    assert {name: result["commands"].get(name) for name in commands} == commands
+    assert result["trips"] == pytest.approx(trips, abs=0.1)
+
+
+@pytest.mark.parametrize("contender", ADDS)
+def test_commands_of_scripts_are_not_sent(
+    cas: dict[tuple[str, int, str], dict[str, Any]], contender: str
+) -> None:
+    result = cas[contender, 1, "same"]
+    calls = sum(result["commands"].values())
+    by_script = 2 if "script" in contender else 0
+    assert result["sent"] == pytest.approx(calls - by_script, abs=0.1)
+
+
+def test_native_form_asks_for_no_transaction(
+    cas: dict[tuple[str, int, str], dict[str, Any]],
+) -> None:
+    for (name, _, _), result in cas.items():
+        if name == NATIVE:
+            assert result["trips"] == pytest.approx(result["sent"], abs=0.1)
+            assert set(result["commands"]) <= {"set", "get"}
