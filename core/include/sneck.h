@@ -513,7 +513,8 @@ SNECK_API const char *sneck_op_error(const sneck_op *op);
  * "WRONGTYPE"; "" otherwise. */
 SNECK_API const char *sneck_op_server_code(const sneck_op *op);
 
-/* The link that the op runs on; borrowed. */
+/* The link that the op runs on; borrowed. NULL once that link, or the op's
+ * transaction, is freed. */
 SNECK_API sneck_link *sneck_op_link(const sneck_op *op);
 
 /* The result of a holder op that ended OK. INVALID for any other op. */
@@ -525,7 +526,8 @@ SNECK_API int sneck_op_waiters(const sneck_waiter **out, size_t *count,
                                const sneck_op *op);
 SNECK_API int sneck_op_was_held(bool *out, const sneck_op *op);
 
-/* The reply of an execute op that ended OK, borrowed; NULL for any other. */
+/* The reply of an execute op that ended OK, or of an op of a transaction, borrowed;
+ * NULL for any other. */
 SNECK_API const sneck_reply *sneck_op_reply(const sneck_op *op);
 
 /* Blocks until the op ends and returns its status. `interrupt` may be NULL:
@@ -540,6 +542,69 @@ SNECK_API void sneck_op_cancel(sneck_op *op);
 
 /* Cancels if pending, and frees. Does not touch the lock. */
 SNECK_API void sneck_op_free(sneck_op *op);
+
+/* ----------------------------------- without blocking: compare-and-set */
+
+/* The steps of sneck_transact(), each an op, on a connection of the transaction's
+ * own: sneck_op_link() is the link to step. One op at a time; another one that is
+ * started meanwhile ends with INVALID.
+ *
+ *     sneck_tx_new(&tx, client, 1, keys, key_len, NULL, error);
+ *     do {
+ *         if (RUN(sneck_tx_begin_start(&op, tx)))            // start, step, free
+ *             die(sneck_tx_error(tx));
+ *         RUN(sneck_tx_read_start(&op, tx, argc, argv, argv_len));
+ *         ...                                                // decide
+ *         sneck_tx_queue(tx, argc, argv, argv_len);
+ *     } while (RUN(sneck_tx_commit_start(&op, tx)) == SNECK_CONFLICT);
+ *     sneck_tx_free(tx);
+ *
+ * sneck_tx_watch(), _queue(), _conflicts(), _error() and _server_code() are used
+ * between begin and commit as in a body. */
+
+/* Makes a transaction; nothing is sent. `keys` and `options` are as for
+ * sneck_transact(); wait_ms counts from now. The interrupt is for sneck_tx_read()
+ * only. The report is written when a begin or a commit ends: it must stand until
+ * the transaction is freed. Fails with INVALID or NO_MEMORY. */
+SNECK_API int sneck_tx_new(sneck_tx **out, sneck_client *client, size_t count,
+                           const void *const *keys, const size_t *key_len,
+                           const sneck_tx_options *options, char *error);
+
+/* Begins the first attempt or, after a CONFLICT, the next; what an unfinished one
+ * has queued is dropped. Pauses and takes its turn where it must; a first attempt
+ * on a quiet key ends at once, and nothing is sent.
+ *
+ *   OK         read and queue now
+ *   CONFLICT   attempts or time are used up; CONNECTION, where the last attempt
+ *              lost its connection
+ *   NOT_OWNER  the guard is not ours
+ *   INVALID    the transaction has ended (see below), or the client is closed
+ *   INTERRUPTED, NO_MEMORY: it may be begun again
+ *
+ * It has ended after any other outcome than OK and these two, and after a commit
+ * other than CONFLICT and INTERRUPTED. */
+SNECK_API int sneck_tx_begin_start(sneck_op **out, sneck_tx *tx);
+
+/* As sneck_tx_read(); the reply is sneck_op_reply()'s. CONFLICT: the connection was
+ * lost, so begin again. */
+SNECK_API int sneck_tx_read_start(sneck_op **out, sneck_tx *tx, size_t argc,
+                                  const void *const *argv, const size_t *argv_len);
+
+/* Commits. CONFLICT: begin again. All other outcomes are those of sneck_transact(),
+ * and leave nothing to give up. The writes' replies are sneck_op_reply()'s, after OK
+ * and where a write failed inside of EXEC; NULL when none was queued. Cancelled when
+ * EXEC has left it is UNKNOWN, and cancelled when the outcome was known, just that. */
+SNECK_API int sneck_tx_commit_start(sneck_op **out, sneck_tx *tx);
+
+/* Gives up: nothing is written, nothing is watched any more, and whoever waits for
+ * the turn gets it. Ends OK, whatever came before. */
+SNECK_API int sneck_tx_unwatch_start(sneck_op **out, sneck_tx *tx);
+
+/* Frees it at any time, but not within sneck_transact(). A pending op is cancelled;
+ * ops that are not freed yet lose their link. A connection that still watches, or is
+ * in doubt, is closed and not used again: commit or unwatch first to keep it. Never
+ * blocks. */
+SNECK_API void sneck_tx_free(sneck_tx *tx);
 
 #ifdef __cplusplus
 }
