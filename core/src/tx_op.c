@@ -300,8 +300,10 @@ static void tx_op_cancel(sneck_op *op)
     sneck_tx *tx = o->tx;
     bool awaits = op->in_flight > 0;
     bool sent = awaits && o->commits && !sneck__link_unsent(op->link, op);
-    if (o->child)
-        sneck_op_cancel(o->child); /* a cleanup follows */
+    if (o->child && !o->ending) {
+        sneck_op_cancel(o->child); /* a cleanup follows, unless it has the turn already */
+        sneck__tx_note_turn(o);
+    }
     if (o->ending)
         end_finished(o);
     else if (sent)
