@@ -357,7 +357,8 @@ typedef struct sneck_tx_options {
     int attempts;      /* how often the body is run at most; from 1 */
     int64_t wait_ms;   /* no attempt begins after that; SNECK_FOREVER: no limit */
     sneck_lock *guard; /* commit only while this lock is ours; NULL: none. One more
-                        * round trip; to extend it in the body is no conflict */
+                        * round trip; to extend it in the body is no conflict, but
+                        * by another thread during the commit it may be one */
     sneck_interrupt *interrupt; /* as for sneck_op_wait(); NULL: none */
     void *interrupt_data;
     sneck_tx_report *report;    /* written at the end, except after INVALID; or NULL */

@@ -98,8 +98,12 @@ bool sneck__tx_open(sneck_tx *tx)
 
 bool sneck__tx_connected(const sneck_tx *tx)
 {
-    const struct wire *wire = &tx->link->wire;
-    return !tx->link->pinned || (wire->state == WIRE_READY && !sneck__wire_gone(wire));
+    const sneck_link *link = tx->link;
+    if (!link->pinned)
+        return true;
+    /* where a cleanup is still to be answered, bytes that came are no bad sign */
+    return link->wire.state == WIRE_READY &&
+           (!sneck__link_quiet(link) || !sneck__wire_gone(&link->wire));
 }
 
 void sneck__tx_close(sneck_tx *tx)
