@@ -546,44 +546,29 @@ SNECK_API void sneck_op_free(sneck_op *op);
 
 /* ----------------------------------- without blocking: compare-and-set */
 
-/* The steps of sneck_transact(), each an op, on a connection of the transaction's
- * own: sneck_op_link() is the link to step. One op at a time; another one that is
- * started meanwhile ends with INVALID.
- *
- *     sneck_tx_new(&tx, client, 1, keys, key_len, NULL, error);
- *     do {
- *         if (RUN(sneck_tx_begin_start(&op, tx)))            // start, step, free
- *             die(sneck_tx_error(tx));
- *         RUN(sneck_tx_read_start(&op, tx, argc, argv, argv_len));
- *         ...                                                // decide
- *         sneck_tx_queue(tx, argc, argv, argv_len);
- *     } while (RUN(sneck_tx_commit_start(&op, tx)) == SNECK_CONFLICT);
- *     sneck_tx_free(tx);
- *
- * sneck_tx_watch(), _queue(), _conflicts(), _error() and _server_code() are used
- * between begin and commit as in a body. */
+/* The steps of sneck_transact(), each an op, on a link of the transaction's own
+ * (sneck_op_link()): begin; read, watch and queue as in a body; commit; after
+ * CONFLICT begin again. One op at a time: another one started meanwhile ends with
+ * INVALID. A whole program is examples/transaction.c. */
 
-/* Makes a transaction; nothing is sent. `keys` and `options` are as for
- * sneck_transact(); wait_ms counts from now. The interrupt is for sneck_tx_read()
- * only. The report is written when a begin or a commit ends: it must stand until
- * the transaction is freed. Fails with INVALID or NO_MEMORY. */
+/* Makes a transaction; nothing is sent. Arguments as for sneck_transact(): wait_ms
+ * counts from now, the interrupt is for sneck_tx_read() only, and the report is
+ * written when a begin or a commit ends, so it must stand as long. */
 SNECK_API int sneck_tx_new(sneck_tx **out, sneck_client *client, size_t count,
                            const void *const *keys, const size_t *key_len,
                            const sneck_tx_options *options, char *error);
 
 /* Begins the first attempt or, after a CONFLICT, the next; what an unfinished one
- * has queued is dropped. Pauses and takes its turn where it must; a first attempt
- * on a quiet key ends at once, and nothing is sent.
+ * has queued is dropped. Pauses and takes its turn where it must; the first on a
+ * quiet key ends at once, and sends nothing.
  *
  *   OK         read and queue now
  *   CONFLICT   attempts or time are used up; CONNECTION, where the last attempt
  *              lost its connection
  *   NOT_OWNER  the guard is not ours
- *   INVALID    the transaction has ended (see below), or the client is closed
- *   INTERRUPTED, NO_MEMORY: it may be begun again
- *
- * It has ended after any other outcome than OK and these two, and after a commit
- * other than CONFLICT and INTERRUPTED. */
+ *   INVALID    the transaction has ended: by one of these, or by a commit other
+ *              than CONFLICT and INTERRUPTED; or the client is closed
+ *   INTERRUPTED, NO_MEMORY: it may be begun again */
 SNECK_API int sneck_tx_begin_start(sneck_op **out, sneck_tx *tx);
 
 /* As sneck_tx_read(); the reply is sneck_op_reply()'s. CONFLICT: the connection was
@@ -601,10 +586,9 @@ SNECK_API int sneck_tx_commit_start(sneck_op **out, sneck_tx *tx);
  * the turn gets it. Ends OK, whatever came before. */
 SNECK_API int sneck_tx_unwatch_start(sneck_op **out, sneck_tx *tx);
 
-/* Frees it at any time, but not within sneck_transact(). A pending op is cancelled;
- * ops that are not freed yet lose their link. A connection that still watches, or is
- * in doubt, is closed and not used again: commit or unwatch first to keep it. Never
- * blocks. */
+/* Frees it at any time but within sneck_transact(), and never blocks. A pending op is
+ * cancelled; its ops lose their link. A connection that still watches, or is in
+ * doubt, is closed: to keep it, commit or unwatch first. */
 SNECK_API void sneck_tx_free(sneck_tx *tx);
 
 #ifdef __cplusplus
