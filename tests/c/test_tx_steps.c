@@ -232,10 +232,10 @@ static void the_guard_is_asked_before_the_commit(void **state)
     read_a(tx, "1");
     int64_t id = connection_of(tx);
     DO(scene->other, "SET", "door", "somebody else");
+    sneck_lock_free(guard); /* the transaction has a share in it */
     assert_int_equal(QUEUE(tx, "SET", "a", "2"), SNECK_OK);
     assert_int_equal(commit(tx), SNECK_NOT_OWNER);
     assert_value(scene->other, "a", "1");
-    sneck_lock_free(guard); /* the transaction has a share in it */
     scene->options.guard = NULL;
     tx = make(scene);
     assert_int_equal(begin(tx), SNECK_OK);
@@ -436,9 +436,9 @@ static void who_does_not_wait_any_more_leaves_the_queue(void **state)
     assert_int_equal(sneck_lock_acquire(scene->order, 0), SNECK_OK);
     sneck_op *op = wait_for_turn(scene);
     sneck_op_cancel(op);
-    assert_int_equal(end(op), SNECK_INTERRUPTED);
     assert_int_equal(unwatch(scene->tx), SNECK_OK);
     assert_int_equal(count_waiters(scene), 0);
+    assert_int_equal(end(op), SNECK_INTERRUPTED);
     assert_int_equal(end(wait_for_turn(scene)), SNECK_OK); /* waits no longer than 1 s */
 }
 
