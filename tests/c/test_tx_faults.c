@@ -116,7 +116,9 @@ static void transact(struct scene *scene)
         return;
     sneck_op *op = NULL;
     assert_int_equal(sneck_tx_unwatch_start(&op, scene->tx), SNECK_OK);
-    run(scene, op);
+    int left = run(scene, op);
+    if (scene->tx && scene->fault == KILL)
+        assert_int_equal(left, SNECK_OK);
     sneck_tx_free(scene->tx);
     scene->tx = NULL;
 }

@@ -336,6 +336,17 @@ static void unwatch_gives_the_connection_back_clean(void **state)
     assert_int_equal(unwatch(tx), SNECK_OK);
 }
 
+static void unwatch_ends_well_also_when_its_connection_is_lost(void **state)
+{
+    struct scene *scene = *state;
+    sneck_tx *tx = make(scene);
+    assert_int_equal(begin(tx), SNECK_OK);
+    read_a(tx, "1");
+    sneck_op *op = start(sneck_tx_unwatch_start, tx);
+    DO(scene->other, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    assert_int_equal(end(op), SNECK_OK);
+}
+
 static void a_commit_of_nothing_unwatches(void **state)
 {
     struct scene *scene = *state;
@@ -479,6 +490,7 @@ int main(void)
         TEST(nothing_joins_a_commit_under_way),
         TEST(a_closed_client_refuses_steps),
         TEST(unwatch_gives_the_connection_back_clean),
+        TEST(unwatch_ends_well_also_when_its_connection_is_lost),
         TEST(a_commit_of_nothing_unwatches),
         TEST(a_connection_that_watches_is_closed_when_it_is_freed),
         TEST(the_client_may_go_first),
