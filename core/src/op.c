@@ -30,7 +30,7 @@ void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *cli
     op->class = class;
     op->status = SNECK_PENDING;
     op->timer_ms = NEVER_MS;
-    op->pooled = !link;
+    op->pooled = op->alone = !link;
     op->link = link ? link : sneck__client_borrow(client);
     if (!op->link) {
         free(op);
@@ -80,6 +80,8 @@ void sneck_op_free(sneck_op *op)
         sneck__client_give_back(link);
     if (op->class->clear)
         op->class->clear(op);
+    if (op->reply)
+        freeReplyObject(op->reply);
     free(op);
 }
 
@@ -89,7 +91,10 @@ void sneck__op_end(sneck_op *op, int status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(op->error, sizeof op->error, format, args);
+    if (status == SNECK_OK) /* no message, and this is the path of every op */
+        op->error[0] = '\0';
+    else
+        vsnprintf(op->error, sizeof op->error, format, args);
     va_end(args);
     op->status = status;
     op->timer_ms = NEVER_MS;
@@ -98,25 +103,32 @@ void sneck__op_end(sneck_op *op, int status, const char *format, ...)
     if (op->in_flight > 0)
         sneck__link_abandon(op->link, op);
     op->in_flight = 0;
+    if (op->parent && op->parent->status == SNECK_PENDING)
+        op->parent->timer_ms = 0; /* fires in this step or, at once, in the next */
+}
+
+int sneck__op_tell_lost(char error[SNECK_ERROR_SIZE], const sneck_op *op, bool sent,
+                        const char *what)
+{
+    const sneck_link *link = op->link;
+    int status = link->fail_status;
+    const char *advice = "";
+    if (status == SNECK_CONNECTION && sent)
+        advice = "; the reply was lost, so the server may or may not have done it";
+    else if (status == SNECK_CONNECTION)
+        advice = "; nothing was done: is the server running there?";
+    else if (status == SNECK_PROTOCOL)
+        advice = "; is this a Redis or Valkey server?";
+    sneck__message(error, "%s: %s%s", what, link->fail_text, advice);
+    return status == SNECK_CONNECTION && sent ? SNECK_UNKNOWN : status;
 }
 
 void sneck__op_end_lost(sneck_op *op, bool sent, const char *what)
 {
-    const sneck_link *link = op->link;
-    int status = link->fail_status;
-    if (status == SNECK_CONNECTION && sent)
-        sneck__op_end(op, SNECK_UNKNOWN,
-                      "%s: %s; the reply was lost, so the server may or may not have done it",
-                      what, link->fail_text);
-    else if (status == SNECK_CONNECTION)
-        sneck__op_end(op, status, "%s: %s; nothing was done: is the server running there?",
-                      what, link->fail_text);
-    else if (status == SNECK_PROTOCOL)
-        sneck__op_end(op, status, "%s: %s; is this a Redis or Valkey server?",
-                      what, link->fail_text);
-    else
-        sneck__op_end(op, status, "%s: %s", what, link->fail_text);
-    memcpy(op->server_code, link->fail_code, sizeof op->server_code);
+    char error[SNECK_ERROR_SIZE];
+    int status = sneck__op_tell_lost(error, op, sent, what);
+    sneck__op_end(op, status, "%s", error);
+    memcpy(op->server_code, op->link->fail_code, sizeof op->server_code);
 }
 
 static const char *advice(const char *code, const char *text)
@@ -258,7 +270,7 @@ static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
     for (;;) {
         sneck__link_step(link, readable);
         bool pending = op->status == SNECK_PENDING;
-        if (!pending && (!op->pooled || sneck__link_quiet(link)))
+        if (!pending && (!op->alone || sneck__link_quiet(link)))
             return;
         if (!pending && settled_ms == NEVER_MS)
             settled_ms = sneck__now_ms() + SETTLE_MS;
@@ -309,4 +321,16 @@ const char *sneck_op_server_code(const sneck_op *op)
 sneck_link *sneck_op_link(const sneck_op *op)
 {
     return op->link;
+}
+
+const sneck_reply *sneck_op_reply(const sneck_op *op)
+{
+    return op->status == SNECK_PENDING ? NULL : (const sneck_reply *)op->reply;
+}
+
+sneck_reply *sneck__op_take_reply(sneck_op *op)
+{
+    sneck_reply *reply = (sneck_reply *)op->reply;
+    op->reply = NULL;
+    return reply;
 }
