@@ -74,4 +74,10 @@ int run_compare(struct call *call);
 void session_start(struct call *call);
 bool session_wait(struct call *call, int64_t ms);
 
+/* The same calls by ops. The op that is under way, NULL when the call has ended; and
+ * what follows when it has ended, true: so has the call. */
+void session_steps_start(struct call *call);
+sneck_op *session_steps_op(const struct call *call);
+bool session_steps_advance(struct call *call);
+
 #endif
