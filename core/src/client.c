@@ -66,6 +66,7 @@ static bool copy_options(sneck_client *client, const sneck_client_options *o)
 
 static void destroy(sneck_client *client)
 {
+    sneck__renewal_clear(&client->renewal);
     pthread_mutex_destroy(&client->mutex);
     sneck__address_clear(&client->address);
     free(client->name);
@@ -93,6 +94,7 @@ int sneck_client_new(sneck_client **out, const char *url,
     }
     atomic_init(&client->references, 1);
     pthread_mutex_init(&client->mutex, NULL);
+    sneck__renewal_init(&client->renewal);
     client->fork_count = sneck__fork_count();
     rc = sneck__address_read(&client->address, url, error);
     if (rc == SNECK_OK && !copy_options(client, options)) {
@@ -145,6 +147,7 @@ void sneck_client_close(sneck_client *client)
     sneck_link *list = empty_pool(client);
     pthread_mutex_unlock(&client->mutex);
     free_links(list);
+    sneck__renewal_stop(client);
 }
 
 void sneck_client_free(sneck_client *client)

@@ -25,10 +25,11 @@ static bool extend_reply(sneck_op *op, redisReply *reply)
         sneck__op_end_reply(op, reply, e->base.lock->what);
     } else if (reply->integer == 1) {
         sneck__lock_end_extend(e->base.lock, e->token, e->token_len, e->deadline_ms);
+        sneck__renewal_reset(e->base.lock);
         sneck__op_end(op, SNECK_OK, "%s", "");
     } else {
-        atomic_fetch_add(&e->base.lock->client->counters.losses, 1);
-        sneck__lock_forget(e->base.lock, e->token, e->token_len);
+        if (sneck__lock_lose(e->base.lock, e->token, e->token_len))
+            atomic_fetch_add(&e->base.lock->client->counters.losses, 1);
         sneck__op_end(op, SNECK_NOT_OWNER, "%s: not ours any more: it had expired, or was deleted"
                       " or taken; use a longer ttl, or extend it in time", e->base.lock->what);
     }

@@ -1,13 +1,24 @@
 #ifndef SNECK_FORK_H
 #define SNECK_FORK_H
 
+#include <pthread.h>
+
 /* Counts the forks that this process descends from since the library was first
  * used: what was made under another count belongs to the parent. */
 unsigned sneck__fork_count(void);
 
-/* A child closes its copies of the sockets noted here, and must not close them
- * again. `forget` comes before the socket is closed. */
+/* A child closes its copies of the descriptors noted here, and must not close them
+ * again. `forget` comes before the descriptor is closed. */
 void sneck__fork_note(int fd);
 void sneck__fork_forget(int fd);
+
+/* A mutex that is held while the process forks, so that a child finds whole what it
+ * guards. Neither call may be made while holding any such mutex. */
+struct fork_hold {
+    pthread_mutex_t *mutex;
+    struct fork_hold *prev, *next;
+};
+void sneck__fork_hold(struct fork_hold *hold, pthread_mutex_t *mutex);
+void sneck__fork_let_go(struct fork_hold *hold);
 
 #endif

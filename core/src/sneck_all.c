@@ -27,6 +27,7 @@
 #include "lock_op.c"
 #include "op.c"
 #include "release.c"
+#include "renewal.c"
 #include "reply.c"
 #include "reply_guard.c"
 #include "resolve.c"
