@@ -154,9 +154,9 @@ typedef struct sneck_lock sneck_lock;
 #define SNECK_NAME_MAX ((size_t)1 << 20)         /* bytes, prefix included */
 #define SNECK_TOKEN_MAX ((size_t)1 << 16)        /* bytes of an adopted token */
 
-/* Called when renewal finds a lock lost: from the client's renewal thread, with no lock
- * held. It may make any call of the library; while it runs, other leases are not
- * renewed. */
+/* Called when renewal finds a lock lost: from the client's renewal thread, with none of
+ * the library's mutexes held. It may make any call of the library; while it runs, other
+ * leases of the client are not renewed. A child that it forks must end or exec. */
 typedef void sneck_lost(sneck_lock *lock, void *data);
 
 typedef struct sneck_lock_options {
@@ -229,14 +229,17 @@ SNECK_API int sneck_lock_release(sneck_lock *lock);
 /* Sets the time that the lease has left to `ttl_ms`, or to the lock's own ttl
  * when 0. Never creates a key. Blocks for one round trip. OK, or NOT_OWNER, or
  * UNKNOWN, after which remaining is the smaller of both leases; others as for
- * release. */
+ * release. NOT_OWNER also where an acquire or a release is unknown: it may still end
+ * the lease, so nothing can be promised before a release makes it certain. */
 SNECK_API int sneck_lock_extend(sneck_lock *lock, int64_t ttl_ms);
 
 /* Begins to renew a held lock, or ends it. A thread of the client sets the lease to the
  * lock's ttl whenever a third of it is gone, until release, loss, max_hold or the end
  * of the object or the client. It tries again after failures until the lease's
  * validity ends. All locks of a client share that one thread, which takes no signals,
- * and its one connection. OK; NOT_OWNER: not held; NO_MEMORY: also no thread. No I/O. */
+ * and its one connection. What an extend made longer is renewed when two thirds of the
+ * ttl are left of it; what it made shorter than that, at once. OK; NOT_OWNER: not
+ * held; INVALID: the client is closed; NO_MEMORY: also no thread. No I/O. */
 SNECK_API int sneck_lock_renew(sneck_lock *lock, bool on);
 
 /* What is known of the lease. */
@@ -246,7 +249,8 @@ typedef enum sneck_lease {
     SNECK_LEASE_UNCERTAIN, /* a renewal failed, though the lease is still valid; or the
                             * token is ours, but no answer tells for how long */
     SNECK_LEASE_LOST,      /* its validity has ended, or the server says that it is not
-                            * ours. Until the next acquire */
+                            * ours. Until the next acquire, or an extend that
+                            * finds it ours all the same */
 } sneck_lease;
 
 /* A lock that is renewed knows of its loss one renewal later at most. No I/O. */
@@ -316,6 +320,49 @@ SNECK_API void sneck_waiters_free(sneck_waiter *waiters);
  * not learns of it only at its release. *out tells whether it was held. Blocks
  * for one round trip. */
 SNECK_API int sneck_lock_force_release(bool *out, sneck_lock *lock);
+
+/* --------------------------------------------------------------- re-entrant */
+
+/* A lock that its owner may acquire again, and has released when it has released it as
+ * often. An owner is a number that the caller gives to whatever runs one thing at a
+ * time: a thread, a task, a coroutine. It makes no two calls at once; different owners
+ * may. They exclude each other as other clients do. */
+typedef struct sneck_rlock sneck_rlock;
+
+/* As sneck_lock_new(). */
+SNECK_API int sneck_rlock_new(sneck_rlock **out, sneck_client *client,
+                              const void *name, size_t name_len,
+                              const sneck_lock_options *options, char *error);
+
+/* As sneck_lock_free(), for the locks of all owners. */
+SNECK_API void sneck_rlock_free(sneck_rlock *rlock);
+
+/* For the owner who holds it: OK, counted, without I/O; NOT_OWNER if the lease was
+ * lost. For others as sneck_lock_acquire(). */
+SNECK_API int sneck_rlock_acquire(sneck_rlock *rlock, uint64_t owner, int64_t wait_ms);
+
+/* Undoes the owner's last acquire. The first one's is a sneck_lock_release(), which can
+ * be called again after a failure. The others' are without I/O: OK, or NOT_OWNER, when
+ * the lease was lost; it is counted all the same. NOT_OWNER for who does not hold it. */
+SNECK_API int sneck_rlock_release(sneck_rlock *rlock, uint64_t owner);
+
+/* The same around any way to acquire and release, such as ops on a link. After PENDING,
+ * acquire or release the lock *out, which is borrowed, and say how that ended;
+ * anything else is the result. */
+SNECK_API int sneck_rlock_acquire_begin(sneck_lock **out, sneck_rlock *rlock, uint64_t owner);
+SNECK_API void sneck_rlock_acquire_end(sneck_rlock *rlock, uint64_t owner, int status);
+SNECK_API int sneck_rlock_release_begin(sneck_lock **out, sneck_rlock *rlock, uint64_t owner);
+SNECK_API void sneck_rlock_release_end(sneck_rlock *rlock, uint64_t owner, int status);
+
+/* How often the owner has acquired it and not released. */
+SNECK_API size_t sneck_rlock_count(sneck_rlock *rlock, uint64_t owner);
+
+/* The owner's lock, to extend it or to ask it; borrowed until its last release. NULL
+ * when it holds none. */
+SNECK_API sneck_lock *sneck_rlock_lock(sneck_rlock *rlock, uint64_t owner);
+
+/* The message of the last call that failed; never NULL. */
+SNECK_API const char *sneck_rlock_error(const sneck_rlock *rlock);
 
 /* ------------------------------------------------------------------- stats */
 

@@ -73,14 +73,31 @@ static void count_end(struct acquire *a)
     }
 }
 
+static void end_unrenewed(struct acquire *a, int status)
+{
+    sneck__op_end(&a->base.op, status, "%s: %s", a->base.lock->what,
+                  status == SNECK_INVALID ? "its client was closed"
+                                          : "the system gives no thread or memory for its renewal");
+}
+
+/* Renewal as the options say, whatever was said of an earlier lease of this object. */
+static int keep_alive(sneck_lock *lock)
+{
+    if (lock->renew)
+        return sneck__renewal_add(lock);
+    sneck__renewal_remove(lock);
+    return SNECK_OK;
+}
+
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
 {
     sneck_lock *lock = a->base.lock;
     sneck__lock_hold(lock, a->token, a->token_len, deadline_ms, a->fence);
-    if (lock->renew && sneck__renewal_add(lock) != SNECK_OK) {
+    int status = keep_alive(lock);
+    if (status != SNECK_OK) {
         sneck__lock_end_release(lock, a->token, a->token_len, true);
         clean_up(a);
-        sneck__op_end(&a->base.op, SNECK_NO_MEMORY, "%s: no memory for its renewal", lock->what);
+        end_unrenewed(a, status);
         return;
     }
     sneck__op_end(&a->base.op, SNECK_OK, "%s", "");
@@ -261,9 +278,9 @@ static void begin(struct acquire *a, int64_t wait_ms)
                       lock->what);
         return;
     }
-    if (lock->renew && sneck__renewal_start(lock->client) != SNECK_OK) {
-        sneck__op_end(op, SNECK_NO_MEMORY, "%s: the system gives no thread for its renewal",
-                      lock->what);
+    int status = lock->renew ? sneck__renewal_start(lock->client) : SNECK_OK;
+    if (status != SNECK_OK) {
+        end_unrenewed(a, status);
         return;
     }
     memcpy(&a->random, a->token + a->token_len - sizeof a->random, sizeof a->random);

@@ -24,7 +24,7 @@ struct sneck_client {
     struct renewal renewal;
     pthread_mutex_t mutex;       /* for what follows; never held across I/O */
     bool closed;
-    unsigned fork_count;         /* whose sockets the pool has */
+    atomic_uint fork_count;      /* whose sockets the pool has */
     sneck_link *idle;            /* a stack; the last used is the next */
     size_t idle_count;
     char error[SNECK_ERROR_SIZE];

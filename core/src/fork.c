@@ -19,21 +19,26 @@ static pthread_mutex_t noted_mutex = PTHREAD_MUTEX_INITIALIZER; /* for what foll
 static int *noted;          /* descriptors; owned */
 static size_t noted_count, noted_size;
 
+static pthread_mutex_t adopting_mutex = PTHREAD_MUTEX_INITIALIZER;
+
 static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER; /* for the list */
 static struct fork_hold *holds;
 
-/* In this order: whoever holds one of the held mutexes may note a descriptor. */
+/* In this order: whoever holds one of the held mutexes may adopt something, and who
+ * does that may forget a descriptor. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&held_mutex);
     for (struct fork_hold *hold = holds; hold; hold = hold->next)
         pthread_mutex_lock(hold->mutex);
+    pthread_mutex_lock(&adopting_mutex);
     pthread_mutex_lock(&noted_mutex);
 }
 
 static void unlock_all(void)
 {
     pthread_mutex_unlock(&noted_mutex);
+    pthread_mutex_unlock(&adopting_mutex);
     for (struct fork_hold *hold = holds; hold; hold = hold->next)
         pthread_mutex_unlock(hold->mutex);
     pthread_mutex_unlock(&held_mutex);
@@ -63,6 +68,24 @@ unsigned sneck__fork_count(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+bool sneck__fork_inherited(atomic_uint *count)
+{
+    unsigned now = sneck__fork_count();
+    if (atomic_load_explicit(count, memory_order_acquire) == now)
+        return false;
+    pthread_mutex_lock(&adopting_mutex);
+    if (atomic_load_explicit(count, memory_order_relaxed) != now)
+        return true;
+    pthread_mutex_unlock(&adopting_mutex);
+    return false;
+}
+
+void sneck__fork_adopted(atomic_uint *count)
+{
+    atomic_store_explicit(count, sneck__fork_count(), memory_order_release);
+    pthread_mutex_unlock(&adopting_mutex);
 }
 
 /* Without memory the descriptor is not noted: a child then keeps its copy. */

@@ -2,6 +2,8 @@
 #define SNECK_FORK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 /* Counts the forks that this process descends from since the library was first
  * used: what was made under another count belongs to the parent. */
@@ -11,6 +13,12 @@ unsigned sneck__fork_count(void);
  * again. `forget` comes before the descriptor is closed. */
 void sneck__fork_note(int fd);
 void sneck__fork_forget(int fd);
+
+/* True: what was made under `count` is the parent's, and this thread alone makes it
+ * the child's, though others may use it for the first time as well. It ends that by
+ * sneck__fork_adopted(), and calls nothing in between that adopts. */
+bool sneck__fork_inherited(atomic_uint *count);
+void sneck__fork_adopted(atomic_uint *count);
 
 /* A mutex that is held while the process forks, so that a child finds whole what it
  * guards. Neither call may be made while holding any such mutex. */

@@ -87,7 +87,7 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
         (o->fence && !sneck__companion(&lock->fence_key, lock->name, lock->name_len, "fence")))
         return false;
     lock->hash = sneck__hash(lock->name, lock->name_len);
-    lock->fork_count = sneck__fork_count();
+    atomic_init(&lock->fork_count, sneck__fork_count());
     lock->head_len = sneck__token_head(lock->head, lock->label);
     return true;
 }
@@ -191,18 +191,18 @@ static void forget(sneck_lock *lock)
     lock->deadline_ms = 0;
     lock->doubt = DOUBT_NONE;
     lock->releasing = lock->lost = lock->failing = false;
+    lock->extending = 0;
 }
 
 /* Takes the mutex. In a child after fork() the token is the parent's, and so may
  * be the mutex. */
 static void enter(sneck_lock *lock)
 {
-    unsigned now = sneck__fork_count();
-    if (lock->fork_count != now) {
+    if (sneck__fork_inherited(&lock->fork_count)) {
         pthread_mutex_init(&lock->mutex, NULL);
-        lock->fork_count = now;
         lock->head_len = sneck__token_head(lock->head, lock->label);
         forget(lock);
+        sneck__fork_adopted(&lock->fork_count);
     }
     pthread_mutex_lock(&lock->mutex);
 }
@@ -226,6 +226,7 @@ static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadlin
     lock->doubt = doubt;
     lock->fence = 0;
     lock->releasing = lock->lost = lock->failing = false;
+    lock->extending = 0;
 }
 
 int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms)
@@ -294,7 +295,7 @@ void sneck__lock_undo_release(sneck_lock *lock, const char *token, size_t len,
     enter(lock);
     if (owns(lock, token, len)) {
         lock->deadline_ms = deadline_ms;
-        lock->releasing = false;
+        lock->releasing = lock->doubt == DOUBT_RELEASE; /* an earlier one may still come */
     }
     leave(lock);
 }
@@ -336,11 +337,18 @@ bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len)
     return lost;
 }
 
+/* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
+ * and so may a release in doubt. */
+static bool may_extend(const sneck_lock *lock)
+{
+    return lock->token_len > 0 && !lock->releasing && lock->doubt == DOUBT_NONE;
+}
+
 struct lock_lease sneck__lock_lease(sneck_lock *lock)
 {
     enter(lock);
     struct lock_lease lease = {
-        .owned = lock->token_len > 0 && !lock->releasing,
+        .owned = may_extend(lock),
         .lost = lock->lost,
         .deadline_ms = lock->deadline_ms ? lock->deadline_ms : NEVER_MS,
     };
@@ -355,23 +363,42 @@ void sneck__lock_note_renewal(sneck_lock *lock, bool well)
     leave(lock);
 }
 
-void sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
-                              int64_t deadline_ms)
+static int64_t least(int64_t a, int64_t b)
 {
-    enter(lock);
-    if (owns(lock, token, len) && deadline_ms < lock->deadline_ms)
-        lock->deadline_ms = deadline_ms;
-    leave(lock);
+    return a < b ? a : b;
 }
 
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+bool sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
+                              int64_t sent_ms, int64_t ttl_ms)
+{
+    enter(lock);
+    bool may = owns(lock, token, len) && may_extend(lock);
+    if (may) {
+        lock->deadline_ms = least(lock->deadline_ms, sneck__validity_ms(sent_ms, ttl_ms));
+        lock->shortest_ms = lock->extending++ > 0 ? least(lock->shortest_ms, ttl_ms) : ttl_ms;
+    }
+    leave(lock);
+    return may;
+}
+
+/* Of extends that overlap, the server may have done any one last. But that was not
+ * before any of them was sent, so the lease is no shorter than the shortest. */
 void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
-                            int64_t deadline_ms)
+                            int64_t sent_ms, bool confirmed)
 {
     enter(lock);
     if (owns(lock, token, len)) {
-        lock->deadline_ms = deadline_ms;
-        lock->doubt = DOUBT_NONE;
-        lock->failing = false;
+        lock->extending--;
+        if (confirmed && !lock->releasing) {
+            int64_t deadline_ms = sneck__validity_ms(sent_ms, lock->shortest_ms);
+            lock->deadline_ms = most(lock->deadline_ms, deadline_ms);
+            lock->failing = false;
+        }
     }
     leave(lock);
 }
@@ -432,6 +459,12 @@ size_t sneck_lock_token(const sneck_lock *lock, void *buffer, size_t size)
         memcpy(buffer, self->token, len < size ? len : size);
     leave(self);
     return len;
+}
+
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code)
+{
+    snprintf(lock->error, sizeof lock->error, "%s", error);
+    snprintf(lock->server_code, sizeof lock->server_code, "%s", code);
 }
 
 int64_t sneck_lock_ttl_ms(const sneck_lock *lock)

@@ -31,7 +31,7 @@ struct sneck_lock {
     char what[QUOTED_SIZE + 8]; /* `lock "name"`, for messages */
 
     pthread_mutex_t mutex;      /* for what follows; never held across I/O */
-    unsigned fork_count;        /* whose token and head they are */
+    atomic_uint fork_count;     /* whose token and head they are */
     char head[TOKEN_HEAD_SIZE]; /* of this process's tokens */
     size_t head_len;
     char *token;                /* owned; room for OWN_TOKEN_MAX at least */
@@ -42,6 +42,8 @@ struct sneck_lock {
     bool lost;                  /* the last token was lost, as the server said */
     bool failing;               /* the last renewal failed */
     int64_t deadline_ms;        /* validity; 0: not known */
+    unsigned extending;         /* extends of this token that are under way */
+    int64_t shortest_ms;        /* the shortest ttl of those and what they overlap */
     int64_t fence;              /* of the last acquire; 0: none */
     char error[SNECK_ERROR_SIZE];
     char server_code[CODE_SIZE];
@@ -89,7 +91,7 @@ bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len);
 
 /* What renewal goes by. */
 struct lock_lease {
-    bool owned;             /* and no release is under way */
+    bool owned;             /* and nothing that was sent may end that */
     bool lost;              /* the server said so */
     int64_t deadline_ms;    /* NEVER_MS: not known */
 };
@@ -98,11 +100,16 @@ struct lock_lease sneck__lock_lease(sneck_lock *lock);
 /* A renewal was answered well, or not at all. */
 void sneck__lock_note_renewal(sneck_lock *lock, bool well);
 
-/* An extend of this token goes out now, and may shorten the lease; or it was
- * confirmed, and the lease is what it says. */
-void sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
-                              int64_t deadline_ms);
+/* An extend of this token goes out now, and may shorten the lease. False: it must
+ * not, since a release that was sent may still come. */
+bool sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
+                              int64_t sent_ms, int64_t ttl_ms);
+
+/* It is over; where it is `confirmed`, the lease is what it says. */
 void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
-                            int64_t deadline_ms);
+                            int64_t sent_ms, bool confirmed);
+
+/* Keeps the message of a call that failed. */
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
 
 #endif

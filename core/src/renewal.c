@@ -15,7 +15,8 @@
  * is lost as well, whatever the server would say.
  *
  * Who releases takes the lock out of the heap first. A renewal under way at that
- * moment finds the key without its token, and does nothing.
+ * moment finds the key without its token and does nothing, or comes before the release
+ * and is not believed.
  */
 #include "renewal.h"
 
@@ -25,6 +26,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -129,12 +131,11 @@ static void free_own_link(sneck_link *link)
 }
 
 /* In a child there is no such thread, and the locks in the heap are the parent's.
- * The mutex was held while the process forked, so the heap is whole; the link is so
- * only if the thread was asleep. */
+ * The mutex was held while the process forked, and is now, so the heap is whole; the
+ * link is so only if the thread was asleep. */
 static void leave_to_parent(struct renewal *r)
 {
     size_t count = r->count;
-    pthread_mutex_init(&r->mutex, NULL);
     pthread_cond_init(&r->told_over, NULL);
     r->fork_count = sneck__fork_count();
     r->running = false;
@@ -155,9 +156,9 @@ static void leave_to_parent(struct renewal *r)
 /* Takes the mutex. */
 static void enter_renewal(struct renewal *r)
 {
+    pthread_mutex_lock(&r->mutex);
     if (r->fork_count != sneck__fork_count())
         leave_to_parent(r);
-    pthread_mutex_lock(&r->mutex);
 }
 
 static void leave_renewal(struct renewal *r)
@@ -172,9 +173,12 @@ static bool is_own_thread(const struct renewal *r)
     return r->running && pthread_equal(pthread_self(), r->thread);
 }
 
-/* Takes a lost lock out and calls back. The mutex is held, but not meanwhile. */
+/* Takes a lost lock out and calls back. The mutex is held, but not meanwhile. An answer
+ * to its last renewal would come too late to be told. */
 static void tell_lost(struct renewal *r, sneck_lock *lock)
 {
+    if (lock->lease.op)
+        sneck_op_cancel(lock->lease.op);
     take_out(r, lock);
     if (lock->on_lost) {
         r->told = lock;
@@ -216,24 +220,29 @@ static bool act(struct renewal *r, sneck_lock *lock, int64_t now)
     } else if (lock->lease.op) {
         set_due(r, lock, sooner(lease.deadline_ms, now + third(lock)));
         sneck__link_fail(r->link, "no answer to a renewal in time");
+        return true;
     } else if (now >= lock->lease.hold_end_ms) {
         set_due(r, lock, lease.deadline_ms);
     } else if (lock->lease.paused && left > third(lock)) {
-        set_due(r, lock, now + 1);
+        set_due(r, lock, lease.deadline_ms - third(lock));
     } else {
         renew(r, lock, &lease, now);
         return true;
     }
-    return lock->lease.op != NULL;
+    return false; /* the lock may be gone */
+}
+
+static bool is_due(const struct renewal *r, int64_t now)
+{
+    return !r->stopping && r->count > 0 && r->heap[0]->lease.due_ms <= now;
 }
 
 /* True: the link is to be stepped. */
 static bool do_due(struct renewal *r)
 {
     bool queued = false;
-    int64_t now = sneck__now_ms();
     enter_renewal(r);
-    while (!r->stopping && r->count > 0 && r->heap[0]->lease.due_ms <= now)
+    for (int64_t now; is_due(r, now = sneck__now_ms());)
         queued = act(r, r->heap[0], now) || queued;
     leave_renewal(r);
     return queued;
@@ -295,6 +304,7 @@ static void wake_up(struct renewal *r)
 static void drop_all(struct renewal *r)
 {
     enter_renewal(r);
+    r->running = false;
     while (r->count > 0) {
         sneck_lock *lock = r->heap[r->count - 1];
         take_out(r, lock);
@@ -309,6 +319,7 @@ static void *run_renewal(void *data)
 {
     struct renewal *r = data;
     sneck_link *link = r->link;
+    unsigned fork_count = sneck__fork_count();
     struct readable readable = {false, false};
     int64_t timeout_ms;
     for (;;) {
@@ -316,7 +327,12 @@ static void *run_renewal(void *data)
         readable = (struct readable){false, false};
         for (sneck_op *op; (op = sneck_link_ended(link));)
             finish_renewal(r, op);
-        if (do_due(r))
+        bool queued = do_due(r);
+        if (fork_count != sneck__fork_count()) {
+            free_own_link(link); /* on_lost forked, and came back in the child */
+            return NULL;
+        }
+        if (queued)
             continue;
         if (!fall_asleep(r, &timeout_ms))
             break;
@@ -356,15 +372,20 @@ static void close_pipe(int ends[2])
     for (int i = 0; i < 2; i++) {
         sneck__fork_forget(ends[i]);
         close(ends[i]);
+        ends[i] = -1;
     }
 }
 
-/* The new thread takes none of the program's signals. */
+/* The new thread takes none of the program's signals. What a fault in on_lost raises
+ * is not one of those. */
 static bool create_thread(struct renewal *r)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigset_t masked, before;
+    sigfillset(&masked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&masked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &masked, &before);
     bool ok = pthread_create(&r->thread, NULL, run_renewal, r) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return ok;
@@ -377,6 +398,7 @@ static bool begin_thread(struct renewal *r)
         return false;
     if (!open_pipe(r->wake)) {
         sneck_link_free(r->link);
+        r->link = NULL;
         return false;
     }
     r->sleeps_until_ms = 0;
@@ -385,6 +407,7 @@ static bool begin_thread(struct renewal *r)
     if (!r->running) {
         close_pipe(r->wake);
         sneck_link_free(r->link);
+        r->link = NULL;
     }
     return r->running;
 }
@@ -393,9 +416,13 @@ int sneck__renewal_start(sneck_client *client)
 {
     struct renewal *r = &client->renewal;
     enter_renewal(r);
-    bool ok = r->running || (!r->stopping && begin_thread(r));
+    int status = SNECK_OK;
+    if (r->stopping)
+        status = SNECK_INVALID;
+    else if (!r->running && !begin_thread(r))
+        status = SNECK_NO_MEMORY;
     leave_renewal(r);
-    return ok ? SNECK_OK : SNECK_NO_MEMORY;
+    return status;
 }
 
 void sneck__renewal_stop(sneck_client *client)
@@ -407,16 +434,13 @@ void sneck__renewal_stop(sneck_client *client)
     r->stopping = true;
     if (join)
         wake_thread(r, INT64_MIN);
+    while (r->told && !own) /* another one may be joining the thread */
+        pthread_cond_wait(&r->told_over, &r->mutex);
     leave_renewal(r);
     if (join && own)
         pthread_detach(r->thread);
     else if (join)
         pthread_join(r->thread, NULL);
-    if (join && !own) {
-        enter_renewal(r);
-        r->running = false;
-        leave_renewal(r);
-    }
 }
 
 void sneck__renewal_init(struct renewal *r)
@@ -467,8 +491,11 @@ int sneck__renewal_add(sneck_lock *lock)
     int64_t now = sneck__now_ms();
     atomic_store(&lock->lease.used, true);
     struct renewal *r = enter_for(lock);
-    bool ok = lock->lease.place || (!r->stopping && make_room(r));
-    if (ok) {
+    if (r->stopping)
+        status = SNECK_INVALID;
+    else if (!lock->lease.place && !make_room(r))
+        status = SNECK_NO_MEMORY;
+    else {
         lock->lease.op = NULL;
         lock->lease.due_ms = lease.deadline_ms == NEVER_MS ? now
                                                            : renewal_due_ms(lock, lease.deadline_ms);
@@ -483,7 +510,7 @@ int sneck__renewal_add(sneck_lock *lock)
         wake_thread(r, lock->lease.due_ms);
     }
     leave_renewal(r);
-    return ok ? SNECK_OK : SNECK_NO_MEMORY;
+    return status;
 }
 
 static void remove_from(struct renewal *r, sneck_lock *lock)
@@ -512,15 +539,24 @@ void sneck__renewal_forget(sneck_lock *lock)
     remove_from(r, lock);
 }
 
+/* The lease has changed. */
+static void look_again(struct renewal *r, sneck_lock *lock)
+{
+    if (!lock->lease.place || lock->lease.op)
+        return;
+    struct lock_lease lease = sneck__lock_lease(lock);
+    if (!lease.lost && lease.deadline_ms == NEVER_MS)
+        return;
+    set_due(r, lock, lease.lost ? sneck__now_ms() : renewal_due_ms(lock, lease.deadline_ms));
+    wake_thread(r, lock->lease.due_ms);
+}
+
 void sneck__renewal_reset(sneck_lock *lock)
 {
     if (!atomic_load(&lock->lease.used))
         return;
     struct renewal *r = enter_for(lock);
-    if (lock->lease.place && !lock->lease.op) {
-        set_due(r, lock, renewal_due_ms(lock, sneck__lock_lease(lock).deadline_ms));
-        wake_thread(r, lock->lease.due_ms);
-    }
+    look_again(r, lock);
     leave_renewal(r);
 }
 
@@ -531,19 +567,30 @@ void sneck__renewal_pause(sneck_lock *lock, bool paused)
     struct renewal *r = enter_for(lock);
     if (paused)
         lock->lease.paused++;
-    else if (lock->lease.paused > 0)
-        lock->lease.paused--;
+    else if (lock->lease.paused > 0 && --lock->lease.paused == 0)
+        look_again(r, lock);
     leave_renewal(r);
 }
 
 int sneck_lock_renew(sneck_lock *lock, bool on)
 {
-    struct lock_lease lease = sneck__lock_lease(lock);
+    char message[SNECK_ERROR_SIZE];
+    const char *why = "not surely held by this object, so it cannot be renewed; acquire it first";
     if (!on) {
         sneck__renewal_remove(lock);
         return SNECK_OK;
     }
-    if (!lease.owned)
-        return SNECK_NOT_OWNER;
-    return sneck__renewal_add(lock);
+    struct lock_lease lease = sneck__lock_lease(lock);
+    int status = SNECK_NOT_OWNER;
+    if (lease.owned && lease.deadline_ms > sneck__now_ms())
+        status = sneck__renewal_add(lock);
+    if (status == SNECK_OK)
+        return status;
+    if (status == SNECK_INVALID)
+        why = "its client is closed";
+    else if (status == SNECK_NO_MEMORY)
+        why = "the system gives no thread or memory for its renewal";
+    snprintf(message, sizeof message, "%s: %s", lock->what, why);
+    sneck__lock_report(lock, message, "");
+    return status;
 }

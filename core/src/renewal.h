@@ -55,7 +55,8 @@ void sneck__renewal_forget(sneck_lock *lock);
 /* The lease was changed by an extend: it is renewed when that is due. */
 void sneck__renewal_reset(sneck_lock *lock);
 
-/* For a moment the key must not change, unless the lease would end. */
+/* For a moment the key must not change, unless less than a third of the ttl is left. One
+ * that is under way already may still change it. */
 void sneck__renewal_pause(sneck_lock *lock, bool paused);
 
 #endif

@@ -2,13 +2,16 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "9df1f194a229ca4ed1999a586546dd9aec368f06",
+    "ad53a13bdbc5822421fd6ca05faad4c6556b4e12",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
+    "if type(last) == 'table' then\n"
+    "return last\n"
+    "end\n"
     "local time = redis.call('TIME')\n"
     "local now = time[1] * 1000000 + time[2]\n"
-    "local fence = math.max(type(last) == 'string' and tonumber(last) or 0, now - 1) + 1\n"
+    "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
     "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
     "return set.err and set or fence\n"
     "end\n"
@@ -132,13 +135,16 @@ static const struct script script_extend = {
 
 static const struct script script_force_release = {
     "force_release",
-    "72be162974a41c1697982a90014b0a09a78821cf",
+    "0a245d2025d03b9759daf75bd9d0421821169b3f",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
+    "if type(last) == 'table' then\n"
+    "return last\n"
+    "end\n"
     "local time = redis.call('TIME')\n"
     "local now = time[1] * 1000000 + time[2]\n"
-    "local fence = math.max(type(last) == 'string' and tonumber(last) or 0, now - 1) + 1\n"
+    "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
     "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
     "return set.err and set or fence\n"
     "end\n"
@@ -225,13 +231,16 @@ static const struct script script_probe = {
 
 static const struct script script_release = {
     "release",
-    "677f9ee6fd2fbf1d76b0a7f65bffd8fbbec70ceb",
+    "e7322e94bfe04203f4232a28118cb18f3f39e66f",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
+    "if type(last) == 'table' then\n"
+    "return last\n"
+    "end\n"
     "local time = redis.call('TIME')\n"
     "local now = time[1] * 1000000 + time[2]\n"
-    "local fence = math.max(type(last) == 'string' and tonumber(last) or 0, now - 1) + 1\n"
+    "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
     "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
     "return set.err and set or fence\n"
     "end\n"

@@ -31,6 +31,7 @@
 #include "reply.c"
 #include "reply_guard.c"
 #include "resolve.c"
+#include "rlock.c"
 #include "status.c"
 #include "text.c"
 #include "token.c"
