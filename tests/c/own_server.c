@@ -6,14 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 
 static void run_program(const char *program, const char *socket, const struct own_server *server)
 {
     int nowhere = open("/dev/null", O_RDWR);
+#if defined(__linux__)
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
+#endif
     dup2(nowhere, 1);
     dup2(nowhere, 2);
     execlp(program, program, "--port", "0", "--unixsocket", socket, "--dir", server->folder,
