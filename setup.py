@@ -1,4 +1,4 @@
-"""Build `sneck._core`: the C core and its Python binding in one abi3 extension.
+"""Build `sneck._core`: the C core and its Python binding in one extension.
 
 Everything that is not C stands in pyproject.toml. The version comes from
 core/include/sneck.h. Whatever the build needs is tried first, so that a missing
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from setuptools.errors import PlatformError
 ROOT = Path(__file__).parent.resolve()
 BUILD = "build/python"
 LIMITED_API = "0x030A0000"
+# A Python without a GIL has no limited API: for it the extension is of one version.
+ABI3 = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 COMPILER = (
     "sneck needs a C compiler to build; install one: apt install gcc libc6-dev "
@@ -108,11 +111,14 @@ core = Extension(
     sources=[*sources("bindings/python/*.c"), "core/src/sneck_all.c"],
     depends=[*sources("bindings/python/*.h"), *sources("core/include/*"), *sources("core/src/*")],
     include_dirs=["core/include", "core/src", "bindings/python"],
-    define_macros=[("SNECK_STATIC", None), ("Py_LIMITED_API", LIMITED_API)],
+    define_macros=[
+        ("SNECK_STATIC", None),
+        *([("Py_LIMITED_API", LIMITED_API)] if ABI3 else []),
+    ],
     extra_compile_args=["-std=c11", "-fvisibility=hidden", *pkg_config("--cflags")],
     extra_link_args=pkg_config("--libs-only-L"),
     libraries=["hiredis", "pthread"],
-    py_limited_api=True,
+    py_limited_api=ABI3,
 )
 
 (ROOT / BUILD).mkdir(parents=True, exist_ok=True)
@@ -123,6 +129,6 @@ setup(
     options={
         "build": {"build_base": BUILD},
         "egg_info": {"egg_base": BUILD},
-        "bdist_wheel": {"py_limited_api": "cp310"},
+        "bdist_wheel": {"py_limited_api": "cp310" if ABI3 else False},
     },
 )

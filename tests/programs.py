@@ -4,6 +4,7 @@ scripts/test sets it; without it, the build folders are where scripts/build puts
 
     SNECK_BUILD        the CMake build (build/cmake)
     SNECK_ASAN_BUILD   one under AddressSanitizer and UBSan; where set, it is tested, too
+    SNECK_TSAN_BUILD   one under ThreadSanitizer; where set, threads are tested in it
     SNECK_LUA_TREE     the tree that the rock is installed in (build/rock)
 """
 
@@ -29,6 +30,11 @@ def c_builds() -> dict[str, Path]:
     return {"": BUILD, "-asan": Path(asan)} if asan else {"": BUILD}
 
 
+def tsan_builds() -> list[Path]:
+    """Find the build for what uses threads, if there is one."""
+    return [Path(build) for build in [os.environ.get("SNECK_TSAN_BUILD")] if build]
+
+
 def lua_paths(tree: Path) -> dict[str, str]:
     """Make the variables by which Lua finds the rocks of a tree."""
     share, lib = tree / "share/lua/5.4", tree / "lib/lua/5.4"
@@ -45,5 +51,6 @@ def environment() -> dict[str, str]:
         **inherited,
         **lua_paths(LUA_TREE),
         "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
+        "TSAN_OPTIONS": "die_after_fork=0:halt_on_error=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }

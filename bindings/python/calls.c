@@ -22,10 +22,15 @@ void core_call_begin(core_call *call)
     call->thread = PyEval_SaveThread();
 }
 
-void core_call_wait(core_call *call)
+void core_call_run(core_call *call)
 {
     if (call->status == SNECK_OK)
         call->status = sneck_op_wait(call->op, core_call_interrupt, call);
+}
+
+void core_call_wait(core_call *call)
+{
+    core_call_run(call);
     PyEval_RestoreThread(call->thread);
 }
 

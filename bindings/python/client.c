@@ -1,7 +1,8 @@
 /* client.c - the type `_core.Client`: an owned sneck_client.
  *
  * Instances are made by _core.connect() only, so `client` is never NULL. They
- * hold no Python objects, so no cycle can go through them. */
+ * hold no Python objects, so no cycle can go through them. To close one waits for its
+ * renewal thread, which may need the GIL for what it is doing: it is let go of. */
 #include "core.h"
 
 PyObject *core_alloc(PyObject *cls, PyTypeObject *base)
@@ -72,13 +73,18 @@ PyObject *core_connect(PyObject *module, PyObject *const *args, Py_ssize_t nargs
 
 static void client_dealloc(PyObject *self)
 {
+    PyThreadState *thread = PyEval_SaveThread();
+
     sneck_client_free(((core_client *)self)->client);
+    PyEval_RestoreThread(thread);
     core_dealloc(self);
 }
 
 static PyObject *client_close(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
+    Py_BEGIN_ALLOW_THREADS
     sneck_client_close(((core_client *)self)->client);
+    Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
 
@@ -115,9 +121,10 @@ static PyObject *client_stats(PyObject *self, PyObject *Py_UNUSED(ignored))
 static PyMethodDef methods[] = {
     { "close", client_close, METH_NOARGS,
       PyDoc_STR("close($self, /)\n--\n\n"
-                "Close the connections.\n\n"
+                "Close the connections, and end the renewal of the client's locks.\n\n"
                 "Later calls on the client and its locks raise ValueError. "
-                "Calls under way\nin other threads end as they would have.") },
+                "Calls under way\nin other threads end as they would have. Waits for "
+                "an on_lost that is running,\nunless called from it.") },
     { "execute", CORE_METHOD(core_client_execute), METH_FASTCALL,
       PyDoc_STR("execute($self, /, *args)\n--\n\n"
                 "Send one command and give its reply.\n\n"
@@ -130,10 +137,16 @@ static PyMethodDef methods[] = {
       PyDoc_STR("_stats($self, /)\n--\n\n"
                 "Give the fields of Stats. Asks nobody.") },
     { "_lock", CORE_METHOD(core_client_lock), METH_FASTCALL,
-      PyDoc_STR("_lock($self, cls, name, ttl, wait, label, fair, poll, /)\n--\n\n"
+      PyDoc_STR("_lock($self, cls, name, ttl, wait, label, fair, poll, renew, max_hold, "
+                "fence,\n      listens, /)\n--\n\n"
                 "Make a lock of the class `cls`; nothing is sent.") },
+    { "_rlock", CORE_METHOD(core_client_rlock), METH_FASTCALL,
+      PyDoc_STR("_rlock($self, cls, name, ttl, wait, label, fair, poll, renew, max_hold, "
+                "fence,\n       listens, /)\n--\n\n"
+                "Make a re-entrant lock of the class `cls`; nothing is sent.") },
     { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
-      PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, /)\n--\n\n"
+      PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, renew, "
+                "max_hold,\n       fence, listens, /)\n--\n\n"
                 "Make a lock of the class `cls` that owns `token`.") },
     { "_transaction", CORE_METHOD(core_client_transaction), METH_FASTCALL,
       PyDoc_STR("_transaction($self, function, keys, attempts, wait, guard, /)\n--\n\n"

@@ -8,6 +8,7 @@
 
 #include <Python.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,12 +39,16 @@ typedef enum core_error {
     CORE_ERRORS
 } core_error;
 
+/* What a renewal thread passes on its way into the interpreter; see lost.c. */
+typedef struct core_gate core_gate;
+
 typedef struct core_state {
     PyObject *errors[CORE_ERRORS]; /* owned */
     PyTypeObject *client_type;     /* owned */
     PyTypeObject *lock_type;       /* owned */
     PyTypeObject *tx_type;         /* owned */
     PyObject *attempt_ended;       /* owned; unwinds a transaction's function */
+    core_gate *gate;               /* a reference */
 } core_state;
 
 int core_add_errors(PyObject *module);
@@ -82,6 +87,7 @@ typedef struct core_call {
 
 void core_call_begin(core_call *call);
 void core_call_wait(core_call *call);
+void core_call_run(core_call *call); /* wait, but without taking the GIL back */
 void core_call_end(core_call *call);
 
 /* A sneck_interrupt; `call` is a core_call whose `thread` is saved: lets signal
@@ -155,18 +161,72 @@ int core_add_client(PyObject *module);
 PyObject *core_connect(PyObject *module, PyObject *const *args,
                        Py_ssize_t nargs);
 
+typedef struct core_listener core_listener;
+
+typedef struct core_lock {
+    PyObject_HEAD
+    const core_state *state; /* of the module, which the type keeps alive */
+    PyObject *client;        /* owned; the core_client */
+    PyObject *name;          /* owned; str or bytes, as it was given */
+    sneck_lock *lock;        /* owned; NULL only while it is being made */
+    sneck_rlock *rlock;      /* owned; NULL: it does not count */
+    core_listener *listener; /* owned; NULL: nobody is told of its loss */
+    int64_t wait_ms;         /* of acquire() without a timeout and of `with` */
+    bool renews_in_with;
+    atomic_bool adopted; /* its token was not acquired here */
+} core_lock;
+
 int core_add_lock(PyObject *module);
 
-/* Client._lock(cls, name, ttl, wait, label, fair, poll) and
- * Client._adopt(cls, name, token, ttl, wait, label, fair, poll) */
+/* Client._lock(cls, name, ttl, wait, label, fair, poll, renew, max_hold, fence,
+ * listens), Client._rlock() of the same, and Client._adopt(cls, name, token, ttl, ...) */
 PyObject *core_client_lock(PyObject *self, PyObject *const *args,
                            Py_ssize_t nargs);
+PyObject *core_client_rlock(PyObject *self, PyObject *const *args,
+                            Py_ssize_t nargs);
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args,
                             Py_ssize_t nargs);
+
+/* The library's lock of this thread; borrowed until this thread releases it. */
+sneck_lock *core_lock_mine(const core_lock *lock);
+
+/* Whether this thread holds it once. */
+bool core_lock_is_outermost(const core_lock *lock);
+
+/* Whole calls, which end with core_call_end(). */
+void core_lock_acquire(core_lock *lock, int64_t wait_ms, core_call *call);
+void core_lock_release(core_lock *lock, core_call *call);
+PyObject *core_lock_raise(const core_lock *lock, const core_call *call);
+
+/* Of a Lock: what others do. */
+PyObject *core_lock_holder(PyObject *lock, PyObject *ignored);
+PyObject *core_lock_waiters(PyObject *lock, PyObject *ignored);
+PyObject *core_lock_force_release(PyObject *lock, PyObject *ignored);
+
+/* Of a Lock: its lease. */
+PyObject *core_lock_lost(PyObject *lock, void *closure);
+PyObject *core_lock_lease(PyObject *lock, void *closure);
+PyObject *core_lock_fence(PyObject *lock, void *closure);
+PyObject *core_lock_keep_alive(PyObject *lock, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames);
+
+/* Sets the exception for a renewal that did not begin and returns NULL. */
+PyObject *core_lock_not_renewed(const core_lock *lock, int status);
+
+PyObject *core_seconds(int64_t ms);
 
 /* The sneck_lock of a Lock; NULL for None. */
 int core_lock_arg(const core_state *state, PyObject *value, const char *what,
                   sneck_lock **out);
+
+/* Tells a Lock of its loss by calling its _tell_lost(). The library's on_lost and its
+ * data; to be freed after the sneck_lock. */
+core_listener *core_listener_new(const core_state *state, PyObject *lock);
+void core_listener_free(core_listener *listener);
+void core_listener_told(sneck_lock *lock, void *listener);
+
+int core_add_gate(PyObject *module);
+void core_gate_drop(core_gate *gate);
 
 /* A new object for an instance of `cls`, which must derive from `base`. */
 PyObject *core_alloc(PyObject *cls, PyTypeObject *base);

@@ -5,17 +5,6 @@
  * Messages come from ops, never from the lock: several threads may use it. */
 #include "core.h"
 
-#include <string.h>
-
-typedef struct core_lock {
-    PyObject_HEAD const core_state *state; /* of the module, which the type keeps alive */
-    PyObject *client;                      /* owned; the core_client */
-    PyObject *name;                        /* owned; str or bytes, as it was given */
-    sneck_lock *lock;                      /* owned; NULL only while it is being made */
-    int64_t wait_ms; /* of acquire() without a timeout and of `with` */
-    bool adopted;    /* its token was not acquired here */
-} core_lock;
-
 /* ------------------------------------------------------------ construction */
 
 typedef struct lock_arguments {
@@ -24,6 +13,9 @@ typedef struct lock_arguments {
     const char *token; /* NULL: not adopted */
     size_t token_len;
     int64_t wait_ms;
+    bool renews_in_with;
+    bool listens; /* it is to be told of its loss */
+    bool counts;  /* its thread may acquire it again */
     sneck_lock_options options;
 } lock_arguments;
 
@@ -35,73 +27,126 @@ static int flag_arg(PyObject *value, bool *out)
     return truth;
 }
 
-/* The arguments ttl, wait, label, fair and poll. */
+/* None means for ever. */
+static int limit_arg(PyObject *value, const char *what, bool zero_allowed, int64_t *out_ms)
+{
+    *out_ms = SNECK_FOREVER;
+    return value == Py_None ? 0 : core_seconds_arg(value, what, zero_allowed, out_ms);
+}
+
+/* None: in `with`, and not otherwise. */
+static int renew_arg(PyObject *value, lock_arguments *out)
+{
+    if (flag_arg(value, &out->options.renew) < 0)
+        return -1;
+    out->renews_in_with = value == Py_None || out->options.renew;
+    return 0;
+}
+
+/* ttl, wait, label, fair, poll, renew, max_hold, fence, listens */
+#define LOCK_OPTIONS 9
+
 static int lock_options(PyObject *const *args, lock_arguments *out)
 {
-    PyObject *wait = args[1];
+    sneck_lock_options *options = &out->options;
 
-    if (core_seconds_arg(args[0], "ttl", false, &out->options.ttl_ms) < 0)
+    if (core_seconds_arg(args[0], "ttl", false, &options->ttl_ms) < 0 ||
+        limit_arg(args[1], "wait", true, &out->wait_ms) < 0 ||
+        core_text_arg(args[2], "label", &options->label) < 0 ||
+        flag_arg(args[3], &options->fair) < 0 ||
+        core_seconds_arg(args[4], "poll", false, &options->poll_ms) < 0 ||
+        renew_arg(args[5], out) < 0 ||
+        limit_arg(args[6], "max_hold", false, &options->max_hold_ms) < 0 ||
+        flag_arg(args[7], &options->fence) < 0)
         return -1;
-    out->wait_ms = SNECK_FOREVER;
-    if (wait != Py_None && core_seconds_arg(wait, "wait", true, &out->wait_ms) < 0)
-        return -1;
-    if (core_text_arg(args[2], "label", &out->options.label) < 0 ||
-        flag_arg(args[3], &out->options.fair) < 0)
-        return -1;
-    return core_seconds_arg(args[4], "poll", false, &out->options.poll_ms);
+    return flag_arg(args[8], &out->listens);
 }
 
 static int new_sneck_lock(core_lock *self, const lock_arguments *given, char *error)
 {
     sneck_client *client = ((core_client *)self->client)->client;
+    int status;
 
     if (given->token)
         return sneck_lock_adopt(&self->lock, client, given->name, given->name_len,
                                 given->token, given->token_len, &given->options, error);
-    return sneck_lock_new(&self->lock, client, given->name, given->name_len,
-                          &given->options, error);
+    status = sneck_lock_new(&self->lock, client, given->name, given->name_len,
+                            &given->options, error);
+    if (status != SNECK_OK || !given->counts)
+        return status;
+    return sneck_rlock_new(&self->rlock, client, given->name, given->name_len,
+                           &given->options, error);
 }
 
-static PyObject *new_lock(core_client *client, PyObject *cls, PyObject *name,
-                          const lock_arguments *given)
+static int listen(core_lock *self, lock_arguments *given)
+{
+    if (!given->listens)
+        return 0;
+    self->listener = core_listener_new(self->state, (PyObject *)self);
+    given->options.on_lost = core_listener_told;
+    given->options.on_lost_data = self->listener;
+    return self->listener ? 0 : -1;
+}
+
+static int fill(core_lock *self, core_client *client, PyObject *name,
+                lock_arguments *given)
 {
     char error[SNECK_ERROR_SIZE];
-    core_lock *self = (core_lock *)core_alloc(cls, client->state->lock_type);
     int status;
 
-    if (!self)
-        return NULL;
     self->state = client->state;
     self->client = Py_NewRef((PyObject *)client);
     self->name = Py_NewRef(name);
     self->wait_ms = given->wait_ms;
+    self->renews_in_with = given->renews_in_with;
     self->adopted = given->token != NULL;
+    if (listen(self, given) < 0)
+        return -1;
     status = new_sneck_lock(self, given, error);
-    if (status != SNECK_OK) {
-        Py_DECREF(self);
-        return core_raise(client->state, status, error, "");
-    }
-    return (PyObject *)self;
+    if (status == SNECK_OK)
+        return 0;
+    core_raise(client->state, status, error, "");
+    return -1;
 }
 
-PyObject *core_client_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *new_lock(core_client *client, PyObject *cls, PyObject *name,
+                          lock_arguments *given)
 {
-    lock_arguments given = { .options = SNECK_LOCK_OPTIONS };
+    PyObject *self = core_alloc(cls, client->state->lock_type);
 
-    if (nargs != 7)
-        return PyErr_Format(PyExc_TypeError, "_lock() takes 7 arguments");
+    if (self && fill((core_lock *)self, client, name, given) < 0)
+        Py_CLEAR(self);
+    return self;
+}
+
+static PyObject *lock_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs, bool counts)
+{
+    lock_arguments given = { .options = SNECK_LOCK_OPTIONS, .counts = counts };
+
+    if (nargs != 2 + LOCK_OPTIONS)
+        return PyErr_Format(PyExc_TypeError, "_lock() takes %d arguments", 2 + LOCK_OPTIONS);
     if (core_bytes_arg(args[1], "name", &given.name, &given.name_len) < 0 ||
         lock_options(args + 2, &given) < 0)
         return NULL;
     return new_lock((core_client *)self, args[0], args[1], &given);
 }
 
+PyObject *core_client_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    return lock_of(self, args, nargs, false);
+}
+
+PyObject *core_client_rlock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    return lock_of(self, args, nargs, true);
+}
+
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     lock_arguments given = { .options = SNECK_LOCK_OPTIONS };
 
-    if (nargs != 8)
-        return PyErr_Format(PyExc_TypeError, "_adopt() takes 8 arguments");
+    if (nargs != 3 + LOCK_OPTIONS)
+        return PyErr_Format(PyExc_TypeError, "_adopt() takes %d arguments", 3 + LOCK_OPTIONS);
     if (core_bytes_arg(args[1], "name", &given.name, &given.name_len) < 0 ||
         core_bytes_arg(args[2], "token", &given.token, &given.token_len) < 0 ||
         lock_options(args + 3, &given) < 0)
@@ -109,11 +154,30 @@ PyObject *core_client_adopt(PyObject *self, PyObject *const *args, Py_ssize_t na
     return new_lock((core_client *)self, args[0], args[1], &given);
 }
 
+static void free_locks(core_lock *self)
+{
+    sneck_rlock_free(self->rlock);
+    sneck_lock_free(self->lock);
+}
+
+/* This waits for a listener that is on its way to the GIL. */
+static void free_listened(core_lock *self)
+{
+    PyThreadState *thread = PyEval_SaveThread();
+
+    free_locks(self);
+    PyEval_RestoreThread(thread);
+    core_listener_free(self->listener);
+}
+
 static void lock_dealloc(PyObject *object)
 {
     core_lock *self = (core_lock *)object;
 
-    sneck_lock_free(self->lock);
+    if (self->listener)
+        free_listened(self);
+    else
+        free_locks(self);
     Py_CLEAR(self->client);
     Py_CLEAR(self->name);
     core_dealloc(object);
@@ -129,24 +193,18 @@ int core_lock_arg(const core_state *state, PyObject *value, const char *what,
         PyErr_Format(PyExc_TypeError, "%s must be a Lock or None, not %R", what, value);
         return -1;
     }
-    *out = ((core_lock *)value)->lock;
+    *out = core_lock_mine((core_lock *)value);
     return 0;
 }
 
 /* ------------------------------------------------------------- acquisition */
 
-static void acquire(core_lock *self, int64_t wait_ms, core_call *call)
-{
-    self->adopted = false;
-    core_call_begin(call);
-    call->status = sneck_lock_acquire_start(&call->op, self->lock, NULL, wait_ms);
-    core_call_wait(call);
-}
-
 static void extend(core_lock *self, int64_t ttl_ms, core_call *call)
 {
+    sneck_lock *lock = core_lock_mine(self);
+
     core_call_begin(call);
-    call->status = sneck_lock_extend_start(&call->op, self->lock, NULL, ttl_ms);
+    call->status = sneck_lock_extend_start(&call->op, lock, NULL, ttl_ms);
     core_call_wait(call);
 }
 
@@ -191,15 +249,31 @@ static PyObject *lock_acquire(PyObject *object, PyObject *const *args, Py_ssize_
     if (core_bind("acquire", names, 2, args, nargs, kwnames, given) < 0 ||
         wait_of(self, given[0], given[1], &wait_ms) < 0)
         return NULL;
-    acquire(self, wait_ms, &call);
+    core_lock_acquire(self, wait_ms, &call);
     if (call.status == SNECK_OK)
         result = Py_NewRef(Py_True);
     else if (call.status == SNECK_BUSY || call.status == SNECK_TIMEOUT)
         result = Py_NewRef(Py_False);
     else
-        core_call_raise(self->state, &call);
+        core_lock_raise(self, &call);
     core_call_end(&call);
     return result;
+}
+
+/* A body that cannot be kept safe does not begin. */
+static int renew_or_release(core_lock *self)
+{
+    int status = core_lock_is_outermost(self) ? sneck_lock_renew(core_lock_mine(self), true)
+                                              : SNECK_OK;
+    core_call call;
+
+    if (status == SNECK_OK)
+        return 0;
+    core_lock_release(self, &call);
+    if (!call.raised)
+        core_lock_not_renewed(self, status);
+    core_call_end(&call);
+    return -1;
 }
 
 /* A token that was handed over is confirmed: acquiring would wait for it. */
@@ -212,11 +286,11 @@ static PyObject *lock_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
     if (self->adopted && sneck_lock_token(self->lock, NULL, 0) > 0)
         extend(self, 0, &call);
     else
-        acquire(self, self->wait_ms, &call);
-    if (call.status == SNECK_OK)
+        core_lock_acquire(self, self->wait_ms, &call);
+    if (call.status != SNECK_OK)
+        core_lock_raise(self, &call);
+    else if (!self->renews_in_with || renew_or_release(self) == 0)
         result = Py_NewRef(object);
-    else
-        core_call_raise(self->state, &call);
     core_call_end(&call);
     return result;
 }
@@ -230,7 +304,7 @@ static PyObject *none_or_error(const core_lock *self, core_call *call)
     if (call->status == SNECK_OK)
         result = Py_NewRef(Py_None);
     else
-        core_call_raise(self->state, call);
+        core_lock_raise(self, call);
     core_call_end(call);
     return result;
 }
@@ -240,9 +314,7 @@ static PyObject *lock_release(PyObject *object, PyObject *Py_UNUSED(ignored))
     core_lock *self = (core_lock *)object;
     core_call call;
 
-    core_call_begin(&call);
-    call.status = sneck_lock_release_start(&call.op, self->lock, NULL);
-    core_call_wait(&call);
+    core_lock_release(self, &call);
     return none_or_error(self, &call);
 }
 
@@ -263,141 +335,14 @@ static PyObject *lock_extend(PyObject *object, PyObject *const *args, Py_ssize_t
     return none_or_error(self, &call);
 }
 
-static PyObject *seconds(int64_t ms)
+PyObject *core_seconds(int64_t ms)
 {
     return PyFloat_FromDouble((double)ms / 1000.0);
 }
 
 static PyObject *lock_remaining(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
-    return seconds(sneck_lock_remaining_ms(((core_lock *)object)->lock));
-}
-
-/* ------------------------------------------------------------------ holder */
-
-static PyObject *decoded(const char *text)
-{
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-}
-
-static PyObject *holder_fields(const sneck_holder *holder)
-{
-    size_t len = holder->token_len < sizeof(holder->token) ? holder->token_len
-                                                           : sizeof(holder->token);
-    PyObject *ttl = holder->ttl_ms < 0 ? Py_NewRef(Py_None) : seconds(holder->ttl_ms);
-    PyObject *fields[] = {
-        PyBytes_FromStringAndSize(holder->token, (Py_ssize_t)len),
-        decoded(holder->host),
-        PyLong_FromLongLong(holder->pid),
-        decoded(holder->label),
-        ttl,
-        PyBool_FromLong(holder->foreign),
-    };
-    PyObject *result = NULL;
-
-    if (fields[0] && fields[1] && fields[2] && fields[3] && fields[4])
-        result = PyTuple_Pack(6, fields[0], fields[1], fields[2], fields[3], fields[4],
-                              fields[5]);
-    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-        Py_XDECREF(fields[i]);
-    return result;
-}
-
-static PyObject *lock_holder(PyObject *object, PyObject *Py_UNUSED(ignored))
-{
-    core_lock *self = (core_lock *)object;
-    PyObject *result = NULL;
-    sneck_holder holder;
-    core_call call;
-
-    core_call_begin(&call);
-    call.status = sneck_lock_holder_start(&call.op, self->lock, NULL);
-    core_call_wait(&call);
-    if (call.status == SNECK_OK)
-        call.status = sneck_op_holder(&holder, call.op);
-    if (call.status != SNECK_OK)
-        core_call_raise(self->state, &call);
-    else
-        result = holder.held ? holder_fields(&holder) : Py_NewRef(Py_None);
-    core_call_end(&call);
-    return result;
-}
-
-/* --------------------------------------------------------------- the queue */
-
-static PyObject *waiter_fields(const sneck_waiter *waiter)
-{
-    PyObject *fields[] = {
-        decoded(waiter->host),
-        PyLong_FromLongLong(waiter->pid),
-        decoded(waiter->label),
-        seconds(waiter->waited_ms),
-    };
-    PyObject *result = NULL;
-
-    if (fields[0] && fields[1] && fields[2] && fields[3])
-        result = PyTuple_Pack(4, fields[0], fields[1], fields[2], fields[3]);
-    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-        Py_XDECREF(fields[i]);
-    return result;
-}
-
-static PyObject *list_of(const sneck_waiter *waiters, size_t count)
-{
-    PyObject *list = PyList_New((Py_ssize_t)count);
-
-    if (!list)
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
-        PyObject *item = waiter_fields(&waiters[i]);
-
-        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0) {
-            Py_DECREF(list);
-            return NULL;
-        }
-    }
-    return list;
-}
-
-static PyObject *lock_waiters(PyObject *object, PyObject *Py_UNUSED(ignored))
-{
-    core_lock *self = (core_lock *)object;
-    const sneck_waiter *waiters;
-    PyObject *result = NULL;
-    size_t count;
-    core_call call;
-
-    core_call_begin(&call);
-    call.status = sneck_lock_waiters_start(&call.op, self->lock, NULL);
-    core_call_wait(&call);
-    if (call.status == SNECK_OK)
-        call.status = sneck_op_waiters(&waiters, &count, call.op);
-    if (call.status != SNECK_OK)
-        core_call_raise(self->state, &call);
-    else
-        result = list_of(waiters, count);
-    core_call_end(&call);
-    return result;
-}
-
-static PyObject *lock_force_release(PyObject *object, PyObject *Py_UNUSED(ignored))
-{
-    core_lock *self = (core_lock *)object;
-    PyObject *result = NULL;
-    bool was_held;
-    core_call call;
-
-    core_call_begin(&call);
-    call.status = sneck_lock_force_release_start(&call.op, self->lock, NULL);
-    core_call_wait(&call);
-    if (call.status == SNECK_OK)
-        call.status = sneck_op_was_held(&was_held, call.op);
-    if (call.status != SNECK_OK)
-        core_call_raise(self->state, &call);
-    else
-        result = PyBool_FromLong(was_held);
-    core_call_end(&call);
-    return result;
+    return core_seconds(sneck_lock_remaining_ms(core_lock_mine((core_lock *)object)));
 }
 
 /* -------------------------------------------------------------- attributes */
@@ -407,14 +352,19 @@ static PyObject *lock_name(PyObject *object, void *Py_UNUSED(closure))
     return Py_NewRef(((core_lock *)object)->name);
 }
 
+static PyObject *lock_client(PyObject *object, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(((core_lock *)object)->client);
+}
+
 static PyObject *lock_ttl(PyObject *object, void *Py_UNUSED(closure))
 {
-    return seconds(sneck_lock_ttl_ms(((core_lock *)object)->lock));
+    return core_seconds(sneck_lock_ttl_ms(((core_lock *)object)->lock));
 }
 
 static PyObject *lock_owned(PyObject *object, void *Py_UNUSED(closure))
 {
-    return PyBool_FromLong(sneck_lock_remaining_ms(((core_lock *)object)->lock) > 0);
+    return PyBool_FromLong(sneck_lock_remaining_ms(core_lock_mine((core_lock *)object)) > 0);
 }
 
 /* Another thread may change the token between asking for its length and for its
@@ -439,7 +389,7 @@ static PyObject *long_token(const sneck_lock *lock, size_t len)
 
 static PyObject *lock_token(PyObject *object, void *Py_UNUSED(closure))
 {
-    const sneck_lock *lock = ((core_lock *)object)->lock;
+    const sneck_lock *lock = core_lock_mine((core_lock *)object);
     char token[256];
     size_t len = sneck_lock_token(lock, token, sizeof(token));
 
@@ -477,15 +427,21 @@ static PyMethodDef methods[] = {
       PyDoc_STR("remaining($self, /)\n--\n\n"
                 "Tell for how many seconds the lock is surely ours.\n\n"
                 "0.0 when it is not. Asks nobody.") },
-    { "_holder", lock_holder, METH_NOARGS,
+    { "keep_alive", CORE_METHOD(core_lock_keep_alive), METH_FASTCALL | METH_KEYWORDS,
+      PyDoc_STR("keep_alive($self, /, on=True)\n--\n\n"
+                "Begin to renew a lock that is held, or end it.\n\n"
+                "It is renewed whenever a third of its ttl is gone, until it is "
+                "released, lost or\nforgotten, or its `max_hold` is over. Asks "
+                "nobody. Raises NotOwned when it is not held.") },
+    { "_holder", core_lock_holder, METH_NOARGS,
       PyDoc_STR("_holder($self, /)\n--\n\n"
                 "Give the fields of a Holder, or None when the lock is "
                 "free.") },
-    { "_waiters", lock_waiters, METH_NOARGS,
+    { "_waiters", core_lock_waiters, METH_NOARGS,
       PyDoc_STR("_waiters($self, /)\n--\n\n"
                 "Give the fields of a Waiter for each one who waits, the next "
                 "one first.") },
-    { "_force_release", lock_force_release, METH_NOARGS,
+    { "_force_release", core_lock_force_release, METH_NOARGS,
       PyDoc_STR("_force_release($self, /)\n--\n\n"
                 "Take the lock from whoever has it and tell whether anybody "
                 "had.") },
@@ -503,6 +459,16 @@ static PyGetSetDef attributes[] = {
       NULL },
     { "owned", lock_owned, NULL,
       PyDoc_STR("Whether the lock is surely ours now. Asks nobody."), NULL },
+    { "lost", core_lock_lost, NULL,
+      PyDoc_STR("Whether the lock was lost since it was acquired. Asks nobody."), NULL },
+    { "lease", core_lock_lease, NULL,
+      PyDoc_STR("What is known of the lease: 'none', 'held', 'uncertain' or 'lost'. "
+                "Asks nobody."),
+      NULL },
+    { "fence", core_lock_fence, NULL,
+      PyDoc_STR("A number greater than that of every acquire before; None without one."),
+      NULL },
+    { "_client", lock_client, NULL, PyDoc_STR("The client that made it."), NULL },
     { "token", lock_token, NULL,
       PyDoc_STR("The proof of ownership, for adopt(); None without one."), NULL },
     { NULL, NULL, NULL, NULL, NULL },

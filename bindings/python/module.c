@@ -3,6 +3,8 @@
  * Everything is made per module instance, so that subinterpreters do not meet. */
 #include "core.h"
 
+#include <stdio.h>
+
 static PyMethodDef methods[] = {
     { "connect", CORE_METHOD(core_connect), METH_FASTCALL,
       PyDoc_STR("connect($module, cls, url, timeout, connect_timeout, client_name, "
@@ -44,31 +46,53 @@ static int module_clear(PyObject *module)
 
 static void module_free(void *module)
 {
+    core_state *state = PyModule_GetState(module);
+
     module_clear(module);
+    core_gate_drop(state->gate);
 }
 
-static PyModuleDef_Slot slots[] = {
-    CORE_SLOT(Py_mod_exec, add_version),
-    CORE_SLOT(Py_mod_exec, core_add_errors),
-    CORE_SLOT(Py_mod_exec, core_add_client),
-    CORE_SLOT(Py_mod_exec, core_add_lock),
-    CORE_SLOT(Py_mod_exec, core_add_transaction),
-    { 0, NULL },
-};
+/* Interpreters with a GIL of their own, and without any, ask whether a module can do
+ * so. The limited API has no names for these slots, and a Python refuses those that it
+ * does not know: the one that runs decides. Their numbers and values are fixed by the
+ * stable ABI. */
+#define MULTIPLE_INTERPRETERS { 3, (void *)2 } /* from 3.12: Py_MOD_PER_INTERPRETER_GIL_SUPPORTED */
+#define WITHOUT_GIL { 4, (void *)1 }           /* from 3.13: Py_MOD_GIL_NOT_USED */
 
-static PyModuleDef definition = {
-    .m_base = PyModuleDef_HEAD_INIT,
-    .m_name = "sneck._core",
-    .m_doc = PyDoc_STR("The C library behind sneck; private."),
-    .m_size = sizeof(core_state),
-    .m_methods = methods,
-    .m_slots = slots,
-    .m_traverse = module_traverse,
-    .m_clear = module_clear,
-    .m_free = module_free,
-};
+#define EXEC_SLOTS                                  \
+    CORE_SLOT(Py_mod_exec, add_version),            \
+        CORE_SLOT(Py_mod_exec, core_add_errors),    \
+        CORE_SLOT(Py_mod_exec, core_add_gate),      \
+        CORE_SLOT(Py_mod_exec, core_add_client),    \
+        CORE_SLOT(Py_mod_exec, core_add_lock),      \
+        CORE_SLOT(Py_mod_exec, core_add_transaction)
+
+static PyModuleDef_Slot slots_from_3_10[] = { EXEC_SLOTS, { 0, NULL } };
+static PyModuleDef_Slot slots_from_3_12[] = { EXEC_SLOTS, MULTIPLE_INTERPRETERS, { 0, NULL } };
+static PyModuleDef_Slot slots_from_3_13[] = { EXEC_SLOTS, MULTIPLE_INTERPRETERS, WITHOUT_GIL,
+                                              { 0, NULL } };
+
+#define DEFINITION(slots)                                             \
+    {                                                                 \
+        .m_base = PyModuleDef_HEAD_INIT, .m_name = "sneck._core",     \
+        .m_doc = PyDoc_STR("The C library behind sneck; private."),   \
+        .m_size = sizeof(core_state), .m_methods = methods,           \
+        .m_slots = (slots), .m_traverse = module_traverse,            \
+        .m_clear = module_clear, .m_free = module_free,               \
+    }
+
+static PyModuleDef from_3_10 = DEFINITION(slots_from_3_10);
+static PyModuleDef from_3_12 = DEFINITION(slots_from_3_12);
+static PyModuleDef from_3_13 = DEFINITION(slots_from_3_13);
+
+static bool runs(int minor)
+{
+    int running = 0;
+
+    return sscanf(Py_GetVersion(), "3.%d", &running) == 1 && running >= minor;
+}
 
 PyMODINIT_FUNC PyInit__core(void)
 {
-    return PyModuleDef_Init(&definition);
+    return PyModuleDef_Init(runs(13) ? &from_3_13 : runs(12) ? &from_3_12 : &from_3_10);
 }

@@ -126,8 +126,9 @@ SNECK_API int sneck_client_new(sneck_client **out, const char *url,
                                const sneck_client_options *options,
                                char *error);
 
-/* Closes the pooled connections; those in use are closed when their op ends.
- * Later calls on the client and its locks fail with INVALID. Never blocks. */
+/* Closes the pooled connections; those in use are closed when their op ends. Ends the
+ * renewal of its locks, and waits for an on_lost that is running, unless called from
+ * it. Later calls on the client and its locks fail with INVALID. */
 SNECK_API void sneck_client_close(sneck_client *client);
 
 /* Closes and gives up the caller's handle. Memory goes with the last lock,
@@ -153,18 +154,30 @@ typedef struct sneck_lock sneck_lock;
 #define SNECK_NAME_MAX ((size_t)1 << 20)         /* bytes, prefix included */
 #define SNECK_TOKEN_MAX ((size_t)1 << 16)        /* bytes of an adopted token */
 
+/* Called when renewal finds a lock lost: from the client's renewal thread, with none of
+ * the library's mutexes held. It may make any call of the library; while it runs, other
+ * leases of the client are not renewed. A child that it forks must end or exec. */
+typedef void sneck_lost(sneck_lock *lock, void *data);
+
 typedef struct sneck_lock_options {
-    size_t size;       /* set by SNECK_LOCK_OPTIONS */
-    int64_t ttl_ms;    /* the lease: how long the server keeps the lock */
-    const char *label; /* in place of the client's; NULL: the client's */
-    int64_t poll_ms;   /* how often to ask where no wake-up can come */
-    bool fair;         /* true: never take a free lock before those who wait */
+    size_t size;         /* set by SNECK_LOCK_OPTIONS */
+    int64_t ttl_ms;      /* the lease: how long the server keeps the lock */
+    const char *label;   /* in place of the client's; NULL: the client's */
+    int64_t poll_ms;     /* how often to ask where no wake-up can come */
+    bool fair;           /* true: never take a free lock before those who wait */
+    bool fence;          /* true: every acquire gets a fence, see sneck_lock_fence() */
+    bool renew;          /* true: renewed from acquire on, see sneck_lock_renew() */
+    int64_t max_hold_ms; /* renewed for no longer than that; SNECK_FOREVER: no limit */
+    sneck_lost *on_lost; /* NULL: none */
+    void *on_lost_data;
 } sneck_lock_options;
 
-#define SNECK_LOCK_OPTIONS { sizeof(sneck_lock_options), 10000, NULL, 50, false }
+#define SNECK_LOCK_OPTIONS                                                     \
+    { sizeof(sneck_lock_options), 10000, NULL, 50, false, false, false,        \
+      SNECK_FOREVER, NULL, NULL }
 
 /* Makes a lock object; nothing is sent. Fails with INVALID (an empty or too
- * long name, a ttl or poll interval outside of the limits above) or NO_MEMORY. */
+ * long name, a ttl, poll interval or max_hold outside of the limits) or NO_MEMORY. */
 SNECK_API int sneck_lock_new(sneck_lock **out, sneck_client *client,
                              const void *name, size_t name_len,
                              const sneck_lock_options *options, char *error);
@@ -177,8 +190,12 @@ SNECK_API int sneck_lock_adopt(sneck_lock **out, sneck_client *client,
                                const void *token, size_t token_len,
                                const sneck_lock_options *options, char *error);
 
-/* Frees the object. A lock still held stays on the server until its ttl ends:
- * release first. */
+/* Makes an object for the same lock with the same options, which owns nothing. */
+SNECK_API int sneck_lock_clone(sneck_lock **out, const sneck_lock *lock);
+
+/* Frees the object, and ends its renewal. A lock still held stays on the server until
+ * its ttl ends: release first. Waits for an on_lost of this lock that is running, so
+ * hold nothing that it needs; from within it, it does not wait. */
 SNECK_API void sneck_lock_free(sneck_lock *lock);
 
 /* Acquires the lock. Blocks for `wait_ms` at most: 0 tries once, SNECK_FOREVER
@@ -212,8 +229,40 @@ SNECK_API int sneck_lock_release(sneck_lock *lock);
 /* Sets the time that the lease has left to `ttl_ms`, or to the lock's own ttl
  * when 0. Never creates a key. Blocks for one round trip. OK, or NOT_OWNER, or
  * UNKNOWN, after which remaining is the smaller of both leases; others as for
- * release. */
+ * release. NOT_OWNER also where an acquire or a release is unknown: it may still end
+ * the lease, so nothing can be promised before a release makes it certain. */
 SNECK_API int sneck_lock_extend(sneck_lock *lock, int64_t ttl_ms);
+
+/* Begins to renew a held lock, or ends it. A thread of the client sets the lease to the
+ * lock's ttl whenever a third of it is gone, until release, loss, max_hold or the end
+ * of the object or the client. It tries again after failures until the lease's
+ * validity ends. All locks of a client share that one thread, which takes no signals,
+ * and its one connection. What an extend made longer is renewed when two thirds of the
+ * ttl are left of it; what it made shorter than that, at once. OK; NOT_OWNER: not
+ * held; INVALID: the client is closed; NO_MEMORY: also no thread. No I/O. */
+SNECK_API int sneck_lock_renew(sneck_lock *lock, bool on);
+
+/* What is known of the lease. */
+typedef enum sneck_lease {
+    SNECK_LEASE_NONE,      /* not acquired, or released */
+    SNECK_LEASE_HELD,      /* surely ours for remaining_ms */
+    SNECK_LEASE_UNCERTAIN, /* a renewal failed, though the lease is still valid; or the
+                            * token is ours, but no answer tells for how long */
+    SNECK_LEASE_LOST,      /* its validity has ended, or the server says that it is not
+                            * ours. Until the next acquire, or an extend that
+                            * finds it ours all the same */
+} sneck_lease;
+
+/* A lock that is renewed knows of its loss one renewal later at most. No I/O. */
+SNECK_API sneck_lease sneck_lock_lease(const sneck_lock *lock);
+
+/* The fence of the present or, when it was lost, the last acquire; 0 without the
+ * option, and for an adopted token. Each acquire's is greater than all before it, of
+ * all clients: let what you change remember the greatest that it saw, and refuse a
+ * smaller one (Kleppmann, "How to do distributed locking"). It is the greater of
+ * the server's time in microseconds and one more than the last, which the server
+ * keeps for a day; extending does not change it. No I/O. */
+SNECK_API int64_t sneck_lock_fence(const sneck_lock *lock);
 
 /* How long the lock is surely ours, in milliseconds: time left until the
  * validity deadline `sent + ttl - (ttl / 100 + 2 ms)`. 0 when it is not ours.
@@ -271,6 +320,49 @@ SNECK_API void sneck_waiters_free(sneck_waiter *waiters);
  * not learns of it only at its release. *out tells whether it was held. Blocks
  * for one round trip. */
 SNECK_API int sneck_lock_force_release(bool *out, sneck_lock *lock);
+
+/* --------------------------------------------------------------- re-entrant */
+
+/* A lock that its owner may acquire again, and has released when it has released it as
+ * often. An owner is a number that the caller gives to whatever runs one thing at a
+ * time: a thread, a task, a coroutine. It makes no two calls at once; different owners
+ * may. They exclude each other as other clients do. */
+typedef struct sneck_rlock sneck_rlock;
+
+/* As sneck_lock_new(). */
+SNECK_API int sneck_rlock_new(sneck_rlock **out, sneck_client *client,
+                              const void *name, size_t name_len,
+                              const sneck_lock_options *options, char *error);
+
+/* As sneck_lock_free(), for the locks of all owners. */
+SNECK_API void sneck_rlock_free(sneck_rlock *rlock);
+
+/* For the owner who holds it: OK, counted, without I/O; NOT_OWNER if the lease was
+ * lost. For others as sneck_lock_acquire(). */
+SNECK_API int sneck_rlock_acquire(sneck_rlock *rlock, uint64_t owner, int64_t wait_ms);
+
+/* Undoes the owner's last acquire. The first one's is a sneck_lock_release(), which can
+ * be called again after a failure. The others' are without I/O: OK, or NOT_OWNER, when
+ * the lease was lost; it is counted all the same. NOT_OWNER for who does not hold it. */
+SNECK_API int sneck_rlock_release(sneck_rlock *rlock, uint64_t owner);
+
+/* The same around any way to acquire and release, such as ops on a link. After PENDING,
+ * acquire or release the lock *out, which is borrowed, and say how that ended;
+ * anything else is the result. */
+SNECK_API int sneck_rlock_acquire_begin(sneck_lock **out, sneck_rlock *rlock, uint64_t owner);
+SNECK_API void sneck_rlock_acquire_end(sneck_rlock *rlock, uint64_t owner, int status);
+SNECK_API int sneck_rlock_release_begin(sneck_lock **out, sneck_rlock *rlock, uint64_t owner);
+SNECK_API void sneck_rlock_release_end(sneck_rlock *rlock, uint64_t owner, int status);
+
+/* How often the owner has acquired it and not released. */
+SNECK_API size_t sneck_rlock_count(sneck_rlock *rlock, uint64_t owner);
+
+/* The owner's lock, to extend it or to ask it; borrowed until its last release. NULL
+ * when it holds none. */
+SNECK_API sneck_lock *sneck_rlock_lock(sneck_rlock *rlock, uint64_t owner);
+
+/* The message of the last call that failed; never NULL. */
+SNECK_API const char *sneck_rlock_error(const sneck_rlock *rlock);
 
 /* ------------------------------------------------------------------- stats */
 
@@ -459,6 +551,7 @@ SNECK_API int sneck_compare_and_set(bool *out, sneck_client *client, const void 
  * one of its ops: ask again after each. Only the resolution of a host name, at
  * a connection's start, may block. */
 typedef struct sneck_link sneck_link;
+typedef struct sneck_op sneck_op; /* one call under way, see below */
 
 #define SNECK_LINK_FDS 2             /* descriptors of a link, at most */
 
@@ -476,6 +569,10 @@ SNECK_API int64_t sneck_link_timeout_ms(const sneck_link *link);
  * ends ops. Harmless when there is nothing to do. */
 SNECK_API void sneck_link_step(sneck_link *link);
 
+/* An op of this link that has ended, each once; NULL: no more for now. Spares whoever
+ * has many of them to look at each. Ops whose start failed come out as well. */
+SNECK_API sneck_op *sneck_link_ended(sneck_link *link);
+
 /* Closes the connection. Ops still on the link end with INTERRUPTED. */
 SNECK_API void sneck_link_free(sneck_link *link);
 
@@ -485,8 +582,6 @@ SNECK_API void sneck_link_free(sneck_link *link);
  * NO_MEMORY only. An argument that is not valid gives an op that has ended with
  * INVALID. `link` NULL means: a connection of the client's own pool, borrowed
  * until the op is freed. */
-typedef struct sneck_op sneck_op;
-
 SNECK_API int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock,
                                        sneck_link *link, int64_t wait_ms);
 SNECK_API int sneck_lock_release_start(sneck_op **out, sneck_lock *lock,

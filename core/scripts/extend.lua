@@ -4,6 +4,6 @@
 -- Errors are passed on as the server words them.
 local held = redis.pcall('GET', KEYS[1])
 if held == ARGV[1] then
-return redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+    return redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
 end
 return type(held) == 'table' and held or 0

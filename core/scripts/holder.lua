@@ -3,6 +3,6 @@
 -- Errors are passed on as the server words them.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then
-return held
+    return held
 end
 return {held, redis.call('PTTL', KEYS[1])}

@@ -4,7 +4,7 @@
 local time = redis.call('TIME')
 local list = redis.pcall('ZRANGE', KEYS[2], 0, 999, 'WITHSCORES')
 if list.err then
-return list
+    return list
 end
 table.insert(list, 1, string.format('%.0f', time[1] * 1000000 + time[2]))
 return list

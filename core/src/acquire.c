@@ -8,7 +8,8 @@
  *      \-- a reply is lost --> ask again while there is time; else UNKNOWN
  *
  * SETTING is `SET name token NX PX ttl`: one round trip when the lock is free. It is
- * left out where it would fail anyway or must not pass the queue.
+ * left out where it would fail anyway, must not pass the queue, or where a fence is
+ * wanted, which a script has to make.
  *
  * Each op makes a token of its own, so nothing that a late request does can be
  * taken for another acquire's. Invariant: whoever ends the op otherwise than OK
@@ -72,13 +73,37 @@ static void count_end(struct acquire *a)
     }
 }
 
+static void end_unrenewed(struct acquire *a, int status)
+{
+    sneck__op_end(&a->base.op, status, "%s: %s", a->base.lock->what,
+                  status == SNECK_INVALID ? "its client was closed"
+                                          : "the system gives no thread or memory for its renewal");
+}
+
+/* Renewal as the options say, whatever was said of an earlier lease of this object. */
+static int keep_alive(sneck_lock *lock)
+{
+    if (lock->renew)
+        return sneck__renewal_add(lock);
+    sneck__renewal_remove(lock);
+    return SNECK_OK;
+}
+
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
 {
-    sneck__lock_hold(a->base.lock, a->token, a->token_len, deadline_ms);
+    sneck_lock *lock = a->base.lock;
+    sneck__lock_hold(lock, a->token, a->token_len, deadline_ms, a->fence);
+    int status = keep_alive(lock);
+    if (status != SNECK_OK) {
+        sneck__lock_end_release(lock, a->token, a->token_len, true);
+        clean_up(a);
+        end_unrenewed(a, status);
+        return;
+    }
     sneck__op_end(&a->base.op, SNECK_OK, "%s", "");
     atomic_fetch_add_explicit(&counters_of(a)->acquisitions, 1, memory_order_relaxed);
     count_end(a);
-    sneck__note_busy(counters_of(a), a->base.lock->hash, a->contended);
+    sneck__note_busy(counters_of(a), lock->hash, a->contended);
 }
 
 static void describe_holder(const struct acquire *a, char out[256])
@@ -253,6 +278,11 @@ static void begin(struct acquire *a, int64_t wait_ms)
                       lock->what);
         return;
     }
+    int status = lock->renew ? sneck__renewal_start(lock->client) : SNECK_OK;
+    if (status != SNECK_OK) {
+        end_unrenewed(a, status);
+        return;
+    }
     memcpy(&a->random, a->token + a->token_len - sizeof a->random, sizeof a->random);
     a->ttl_len = (size_t)snprintf(a->ttl, sizeof a->ttl, "%lld", (long long)lock->ttl_ms);
     a->wait_ms = wait_ms;
@@ -261,7 +291,7 @@ static void begin(struct acquire *a, int64_t wait_ms)
     bool busy = lock->fair || sneck__was_busy(&lock->client->counters, lock->hash);
     if (busy && wait_ms != 0 && op->link->inbox.state == INBOX_READY)
         sneck__wait_next(a);
-    else if (lock->fair)
+    else if (lock->fair || lock->fence_key.text)
         sneck__wait_look(a);
     else
         set_lock(a);

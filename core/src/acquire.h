@@ -3,7 +3,7 @@
 
 #include "lock_op.h"
 
-#define ENTRY_SIZE (OWN_TOKEN_MAX + INBOX_ID_SIZE + 24)
+#define ENTRY_SIZE (OWN_TOKEN_MAX + INBOX_ID_SIZE + 26)
 
 /* The op that takes a lock. acquire.c has its beginning and its ends, waiting.c
  * what lies between. */
@@ -32,11 +32,12 @@ struct acquire {
     int64_t grant_received_ms;
     int64_t grant_delay_ms;         /* the server's time from queueing to granting */
     int64_t grant_ttl_ms;
+    int64_t fence;                  /* of our lease; 0: none yet */
 
     size_t token_len, ttl_len, entry_len, former_len;
     char ttl[24];                   /* the lock's ttl in decimal */
     char token[OWN_TOKEN_MAX];
-    char entry[ENTRY_SIZE];         /* ours in the queue: "token inbox ttl" */
+    char entry[ENTRY_SIZE];         /* ours in the queue: "token inbox ttl", or with " f" for a fence */
     char former[ENTRY_SIZE];        /* the one before, with an inbox that is gone */
 };
 

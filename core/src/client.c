@@ -66,6 +66,7 @@ static bool copy_options(sneck_client *client, const sneck_client_options *o)
 
 static void destroy(sneck_client *client)
 {
+    sneck__renewal_clear(&client->renewal);
     pthread_mutex_destroy(&client->mutex);
     sneck__address_clear(&client->address);
     free(client->name);
@@ -93,7 +94,8 @@ int sneck_client_new(sneck_client **out, const char *url,
     }
     atomic_init(&client->references, 1);
     pthread_mutex_init(&client->mutex, NULL);
-    client->fork_count = sneck__fork_count();
+    sneck__renewal_init(&client->renewal);
+    atomic_init(&client->fork_count, sneck__fork_count());
     rc = sneck__address_read(&client->address, url, error);
     if (rc == SNECK_OK && !copy_options(client, options)) {
         sneck__message(error, "out of memory");
@@ -136,15 +138,28 @@ static sneck_link *empty_pool(sneck_client *client)
     return list;
 }
 
+/* In a child, the pool's links are the parent's, and a thread that does not exist
+ * here may have held the mutex while the process forked. */
+static void check_fork(sneck_client *client)
+{
+    if (!sneck__fork_inherited(&client->fork_count))
+        return;
+    pthread_mutex_init(&client->mutex, NULL);
+    free_links(empty_pool(client));
+    sneck__fork_adopted(&client->fork_count);
+}
+
 void sneck_client_close(sneck_client *client)
 {
     if (!client)
         return;
+    check_fork(client);
     pthread_mutex_lock(&client->mutex);
     client->closed = true;
     sneck_link *list = empty_pool(client);
     pthread_mutex_unlock(&client->mutex);
     free_links(list);
+    sneck__renewal_stop(client);
 }
 
 void sneck_client_free(sneck_client *client)
@@ -167,6 +182,7 @@ const char *sneck_client_server_code(const sneck_client *client)
 
 void sneck__client_report(sneck_client *client, const char *error, const char *code)
 {
+    check_fork(client);
     pthread_mutex_lock(&client->mutex);
     snprintf(client->error, sizeof client->error, "%s", error);
     snprintf(client->server_code, sizeof client->server_code, "%s", code);
@@ -181,18 +197,6 @@ void sneck__client_count_wakeups(sneck_client *client, bool woken)
 }
 
 /* ----------------------------------------------------------------- the pool */
-
-/* In a child, the pool's links are the parent's, and a thread that does not exist
- * here may have held the mutex while the process forked. */
-static void check_fork(sneck_client *client)
-{
-    unsigned now = sneck__fork_count();
-    if (client->fork_count == now)
-        return;
-    pthread_mutex_init(&client->mutex, NULL);
-    client->fork_count = now;
-    free_links(empty_pool(client));
-}
 
 bool sneck__client_closed(sneck_client *client)
 {

@@ -2,6 +2,7 @@
 #define SNECK_CLIENT_H
 
 #include "counters.h"
+#include "renewal.h"
 #include "sneck.h"
 #include "text.h"
 #include "url.h"
@@ -20,9 +21,10 @@ struct sneck_client {
     char *label;                 /* of tokens, or NULL */
 
     struct counters counters;
+    struct renewal renewal;
     pthread_mutex_t mutex;       /* for what follows; never held across I/O */
     bool closed;
-    unsigned fork_count;         /* whose sockets the pool has */
+    atomic_uint fork_count;      /* whose sockets the pool has */
     sneck_link *idle;            /* a stack; the last used is the next */
     size_t idle_count;
     char error[SNECK_ERROR_SIZE];

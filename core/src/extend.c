@@ -2,7 +2,7 @@
  * one script that never creates a key.
  *
  * From the moment it is sent the shorter of both leases counts, since its reply
- * may be lost; once confirmed, the new one.
+ * may be lost; once confirmed, the new one. lock.c knows of others that overlap.
  */
 #include "lock_op.h"
 
@@ -14,40 +14,52 @@ struct extend {
     struct lock_op base;
     char *token;             /* owned; the one to extend */
     size_t token_len;
-    int64_t deadline_ms;     /* of the new lease */
+    int64_t sent_ms;         /* before it was sent */
+    bool counted;            /* the lock was told of its beginning, not of its end */
     char ttl[24];            /* in decimal */
 };
+
+static void end_counted(struct extend *e, bool confirmed)
+{
+    if (e->counted)
+        sneck__lock_end_extend(e->base.lock, e->token, e->token_len, e->sent_ms, confirmed);
+    e->counted = false;
+}
 
 static bool extend_reply(sneck_op *op, redisReply *reply)
 {
     struct extend *e = (struct extend *)op;
+    end_counted(e, reply->type == REDIS_REPLY_INTEGER && reply->integer == 1);
     if (reply->type != REDIS_REPLY_INTEGER) {
         sneck__op_end_reply(op, reply, e->base.lock->what);
     } else if (reply->integer == 1) {
-        sneck__lock_end_extend(e->base.lock, e->token, e->token_len, e->deadline_ms);
         sneck__op_end(op, SNECK_OK, "%s", "");
     } else {
-        atomic_fetch_add(&e->base.lock->client->counters.losses, 1);
-        sneck__lock_forget(e->base.lock, e->token, e->token_len);
+        if (sneck__lock_lose(e->base.lock, e->token, e->token_len))
+            atomic_fetch_add(&e->base.lock->client->counters.losses, 1);
         sneck__op_end(op, SNECK_NOT_OWNER, "%s: not ours any more: it had expired, or was deleted"
                       " or taken; use a longer ttl, or extend it in time", e->base.lock->what);
     }
+    sneck__renewal_reset(e->base.lock);
     return false;
 }
 
 static void extend_lost(sneck_op *op, bool sent)
 {
+    end_counted((struct extend *)op, false);
     sneck__op_end_lost(op, sent, ((struct extend *)op)->base.lock->what);
 }
 
 static void extend_cancel(sneck_op *op)
 {
+    end_counted((struct extend *)op, false);
     sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while it was being extended; the shorter"
                   " lease counts", ((struct extend *)op)->base.lock->what);
 }
 
 static void extend_clear(sneck_op *op)
 {
+    end_counted((struct extend *)op, false); /* where it ended without memory */
     free(((struct extend *)op)->token);
     sneck__lock_op_clear(op);
 }
@@ -58,6 +70,22 @@ static const struct op_class extend_class = {
     .cancel = extend_cancel,
     .clear = extend_clear,
 };
+
+static void send_extend(struct extend *e, int64_t ttl_ms)
+{
+    sneck_lock *lock = e->base.lock;
+    e->sent_ms = sneck__now_ms();
+    e->counted = sneck__lock_begin_extend(lock, e->token, e->token_len, e->sent_ms, ttl_ms);
+    if (!e->counted) {
+        sneck__op_end(&e->base.op, SNECK_NOT_OWNER, "%s: not surely ours: it is being released,"
+                      " or its acquire or release is unknown; release it to be certain", lock->what);
+    } else {
+        snprintf(e->ttl, sizeof e->ttl, "%lld", (long long)ttl_ms);
+        sneck__lock_op_script(&e->base, &script_extend, 2,
+                              (const char *const[]){e->token, e->ttl},
+                              (const size_t[]){e->token_len, strlen(e->ttl)});
+    }
+}
 
 static void begin_extend(struct extend *e, int64_t ttl_ms)
 {
@@ -70,12 +98,7 @@ static void begin_extend(struct extend *e, int64_t ttl_ms)
         sneck__op_end(&e->base.op, SNECK_NOT_OWNER, "%s: not held by this object, so it cannot be"
                       " extended; acquire it first", lock->what);
     } else {
-        e->deadline_ms = sneck__validity_ms(sneck__now_ms(), ttl_ms);
-        sneck__lock_begin_extend(lock, e->token, e->token_len, e->deadline_ms);
-        snprintf(e->ttl, sizeof e->ttl, "%lld", (long long)ttl_ms);
-        sneck__lock_op_script(&e->base, &script_extend, 2,
-                              (const char *const[]){e->token, e->ttl},
-                              (const size_t[]){e->token_len, strlen(e->ttl)});
+        send_extend(e, ttl_ms);
     }
 }
 

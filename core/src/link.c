@@ -92,8 +92,10 @@ bool sneck__link_quiet(const sneck_link *link)
 
 void sneck__link_wake(sneck_link *link)
 {
-    for (sneck_op *op = link->ops; op; op = op->next)
+    for (sneck_op *op = link->pending, *next; op; op = next) {
+        next = op->next; /* it may end, and leave the list */
         sneck__op_wake(op);
+    }
 }
 
 /* How many requests a failure ends: all of them, or those that have left. */
@@ -135,6 +137,11 @@ static void fail(sneck_link *link, int status, const char *why)
     sneck__wire_fail(&link->wire, status, "", why);
 }
 
+void sneck__link_fail(sneck_link *link, const char *why)
+{
+    fail(link, SNECK_CONNECTION, why);
+}
+
 /* After fork() the sockets are the parent's: let go of them without a word. */
 static void disown(sneck_link *link)
 {
@@ -173,7 +180,7 @@ static void link_reply(struct wire *wire, redisReply *reply)
 
 void sneck__link_deliver(sneck_link *link, const char *message, size_t len)
 {
-    for (sneck_op *op = link->ops; op; op = op->next)
+    for (sneck_op *op = link->pending; op; op = op->next)
         if (sneck__op_message(op, message, len))
             return;
 }
@@ -251,9 +258,11 @@ static void check_limit(sneck_link *link, int64_t now)
 
 static void fire_timers(sneck_link *link, int64_t now)
 {
-    for (sneck_op *op = link->ops; op; op = op->next)
+    for (sneck_op *op = link->pending, *next; op; op = next) {
+        next = op->next; /* it may end, and leave the list */
         if (now >= op->timer_ms)
             sneck__op_timer(op);
+    }
 }
 
 static bool must_open(const sneck_link *link)
@@ -308,7 +317,7 @@ int64_t sneck_link_timeout_ms(const sneck_link *link)
                            sneck__wire_limit_ms(&link->inbox.wire));
     if (link->wire.state == WIRE_READY && link->count > 0)
         next = earlier(next, request_at(link, 0)->limit_ms);
-    for (const sneck_op *op = link->ops; op; op = op->next)
+    for (const sneck_op *op = link->pending; op; op = op->next)
         next = earlier(next, op->timer_ms);
     if (next == NEVER_MS)
         return -1;
@@ -332,12 +341,21 @@ int sneck_link_new(sneck_link **out, sneck_client *client)
     return SNECK_OK;
 }
 
+void sneck__link_detach_ops(sneck_link *link)
+{
+    while (link->pending)
+        sneck__op_detach(link->pending);
+    while (link->ended)
+        sneck__op_detach(link->ended);
+    while (link->told)
+        sneck__op_detach(link->told);
+}
+
 void sneck_link_free(sneck_link *link)
 {
     if (!link)
         return;
-    while (link->ops)
-        sneck__op_detach(link->ops);
+    sneck__link_detach_ops(link);
     sneck__wire_clear(&link->wire);
     sneck__wire_clear(&link->inbox.wire);
     free(link->requests);

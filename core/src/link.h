@@ -26,7 +26,9 @@ struct sneck_link {
     bool answered;                   /* this connection has answered once */
     bool pinned;                     /* what is queued is for this connection alone */
 
-    sneck_op *ops;                   /* those on this link, doubly linked */
+    /* The ops on this link, doubly linked: under way; ended, and not yet told by
+     * sneck_link_ended(); told. */
+    sneck_op *pending, *ended, *told;
     sneck_link *next_idle;           /* in the client's pool */
 
     int fail_status;                 /* of the last failure, with its message */
@@ -54,6 +56,12 @@ void sneck__link_abandon(sneck_link *link, const sneck_op *op);
 
 /* The op's oldest request has not left yet, not even in part. */
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op);
+
+/* Gives the connection up: what has left may or may not be done. */
+void sneck__link_fail(sneck_link *link, const char *why);
+
+/* Takes all ops off the link; those that are pending end. */
+void sneck__link_detach_ops(sneck_link *link);
 
 /* No reply is outstanding and nothing waits to be sent. */
 bool sneck__link_quiet(const sneck_link *link);

@@ -43,6 +43,9 @@ static int check_arguments(const sneck_client *client, const void *name, size_t 
         return refuse_lock(error, what, "start the options from SNECK_LOCK_OPTIONS");
     if (o->ttl_ms < SNECK_TTL_MIN_MS || o->ttl_ms > SNECK_TTL_MAX_MS)
         return refuse_lock(error, what, "a ttl is from 3 ms to 365 days");
+    if (o->max_hold_ms != SNECK_FOREVER &&
+        (o->max_hold_ms < 1 || o->max_hold_ms > SNECK_TTL_MAX_MS))
+        return refuse_lock(error, what, "max_hold is from 1 ms to 365 days, or SNECK_FOREVER");
     if (o->poll_ms < 1 || o->poll_ms > SNECK_TTL_MAX_MS)
         return refuse_lock(error, what, "a poll interval is from 1 ms to 365 days");
     return SNECK_OK;
@@ -54,6 +57,7 @@ static void destroy_lock(sneck_lock *lock)
     sneck__client_drop(lock->client);
     free(lock->name);
     free(lock->queue.text);
+    free(lock->fence_key.text);
     free(lock->label);
     free(lock->token);
     free(lock);
@@ -67,6 +71,10 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
     lock->ttl_ms = o->ttl_ms;
     lock->poll_ms = o->poll_ms;
     lock->fair = o->fair;
+    lock->renew = o->renew;
+    lock->max_hold_ms = o->max_hold_ms;
+    lock->on_lost = o->on_lost;
+    lock->on_lost_data = o->on_lost_data;
     lock->name_len = client->prefix_len + name_len;
     lock->name = malloc(lock->name_len);
     lock->token = malloc(OWN_TOKEN_MAX);
@@ -75,10 +83,11 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
         return false;
     memcpy(lock->name, client->prefix, client->prefix_len);
     memcpy(lock->name + client->prefix_len, name, name_len);
-    if (!sneck__companion(&lock->queue, lock->name, lock->name_len, "queue"))
+    if (!sneck__companion(&lock->queue, lock->name, lock->name_len, "queue") ||
+        (o->fence && !sneck__companion(&lock->fence_key, lock->name, lock->name_len, "fence")))
         return false;
     lock->hash = sneck__hash(lock->name, lock->name_len);
-    lock->fork_count = sneck__fork_count();
+    atomic_init(&lock->fork_count, sneck__fork_count());
     lock->head_len = sneck__token_head(lock->head, lock->label);
     return true;
 }
@@ -110,6 +119,23 @@ int sneck_lock_new(sneck_lock **out, sneck_client *client, const void *name,
     }
     *out = lock;
     return SNECK_OK;
+}
+
+int sneck_lock_clone(sneck_lock **out, const sneck_lock *lock)
+{
+    sneck_lock_options options = SNECK_LOCK_OPTIONS;
+    size_t prefix_len = lock->client->prefix_len;
+    options.ttl_ms = lock->ttl_ms;
+    options.label = lock->label;
+    options.poll_ms = lock->poll_ms;
+    options.fair = lock->fair;
+    options.fence = lock->fence_key.text != NULL;
+    options.renew = lock->renew;
+    options.max_hold_ms = lock->max_hold_ms;
+    options.on_lost = lock->on_lost;
+    options.on_lost_data = lock->on_lost_data;
+    return sneck_lock_new(out, lock->client, lock->name + prefix_len,
+                          lock->name_len - prefix_len, &options, NULL);
 }
 
 int sneck_lock_adopt(sneck_lock **out, sneck_client *client, const void *name,
@@ -151,8 +177,10 @@ void sneck__lock_drop(sneck_lock *lock)
 
 void sneck_lock_free(sneck_lock *lock)
 {
-    if (lock)
-        sneck__lock_drop(lock);
+    if (!lock)
+        return;
+    sneck__renewal_forget(lock);
+    sneck__lock_drop(lock);
 }
 
 /* ----------------------------------------------------------------- the token */
@@ -162,18 +190,19 @@ static void forget(sneck_lock *lock)
     lock->token_len = 0;
     lock->deadline_ms = 0;
     lock->doubt = DOUBT_NONE;
+    lock->releasing = lock->lost = lock->failing = false;
+    lock->extending = 0;
 }
 
 /* Takes the mutex. In a child after fork() the token is the parent's, and so may
  * be the mutex. */
 static void enter(sneck_lock *lock)
 {
-    unsigned now = sneck__fork_count();
-    if (lock->fork_count != now) {
+    if (sneck__fork_inherited(&lock->fork_count)) {
         pthread_mutex_init(&lock->mutex, NULL);
-        lock->fork_count = now;
         lock->head_len = sneck__token_head(lock->head, lock->label);
         forget(lock);
+        sneck__fork_adopted(&lock->fork_count);
     }
     pthread_mutex_lock(&lock->mutex);
 }
@@ -195,6 +224,9 @@ static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadlin
     lock->token_len = len;
     lock->deadline_ms = deadline_ms;
     lock->doubt = doubt;
+    lock->fence = 0;
+    lock->releasing = lock->lost = lock->failing = false;
+    lock->extending = 0;
 }
 
 int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms)
@@ -227,10 +259,12 @@ int sneck__lock_copy_token(sneck_lock *lock, char **out, size_t *len)
 
 /* ------------------------------------------------------------ what ops report */
 
-void sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms)
+void sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
+                      int64_t fence)
 {
     enter(lock);
     own(lock, token, len, deadline_ms, DOUBT_NONE);
+    lock->fence = fence;
     leave(lock);
 }
 
@@ -249,6 +283,7 @@ int64_t sneck__lock_begin_release(sneck_lock *lock, const char *token, size_t le
     if (owns(lock, token, len)) {
         deadline_ms = lock->deadline_ms;
         lock->deadline_ms = 0;
+        lock->releasing = true;
     }
     leave(lock);
     return deadline_ms;
@@ -258,8 +293,10 @@ void sneck__lock_undo_release(sneck_lock *lock, const char *token, size_t len,
                               int64_t deadline_ms)
 {
     enter(lock);
-    if (owns(lock, token, len))
+    if (owns(lock, token, len)) {
         lock->deadline_ms = deadline_ms;
+        lock->releasing = lock->doubt == DOUBT_RELEASE; /* an earlier one may still come */
+    }
     leave(lock);
 }
 
@@ -274,35 +311,94 @@ void sneck__lock_doubt_release(sneck_lock *lock, const char *token, size_t len,
     leave(lock);
 }
 
-bool sneck__lock_forget(sneck_lock *lock, const char *token, size_t len)
+bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bool found)
 {
     enter(lock);
-    bool expected = false;
+    bool well = found;
     if (owns(lock, token, len)) {
-        expected = lock->doubt == DOUBT_ACQUIRE ||
-                   (lock->doubt == DOUBT_RELEASE && lock->released_in_time);
+        well = found || lock->doubt == DOUBT_ACQUIRE ||
+               (lock->doubt == DOUBT_RELEASE && lock->released_in_time);
         forget(lock);
+        lock->lost = !well;
     }
     leave(lock);
-    return expected;
+    return well;
 }
 
-void sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
-                              int64_t deadline_ms)
+bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len)
 {
     enter(lock);
-    if (owns(lock, token, len) && deadline_ms < lock->deadline_ms)
-        lock->deadline_ms = deadline_ms;
+    bool lost = owns(lock, token, len) && !lock->releasing;
+    if (lost) {
+        forget(lock);
+        lock->lost = true;
+    }
+    leave(lock);
+    return lost;
+}
+
+/* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
+ * and so may a release in doubt. */
+static bool may_extend(const sneck_lock *lock)
+{
+    return lock->token_len > 0 && !lock->releasing && lock->doubt == DOUBT_NONE;
+}
+
+struct lock_lease sneck__lock_lease(sneck_lock *lock)
+{
+    enter(lock);
+    struct lock_lease lease = {
+        .owned = may_extend(lock),
+        .lost = lock->lost,
+        .deadline_ms = lock->deadline_ms ? lock->deadline_ms : NEVER_MS,
+    };
+    leave(lock);
+    return lease;
+}
+
+void sneck__lock_note_renewal(sneck_lock *lock, bool well)
+{
+    enter(lock);
+    lock->failing = !well;
     leave(lock);
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+bool sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
+                              int64_t sent_ms, int64_t ttl_ms)
+{
+    enter(lock);
+    bool may = owns(lock, token, len) && may_extend(lock);
+    if (may) {
+        lock->deadline_ms = least(lock->deadline_ms, sneck__validity_ms(sent_ms, ttl_ms));
+        lock->shortest_ms = lock->extending++ > 0 ? least(lock->shortest_ms, ttl_ms) : ttl_ms;
+    }
+    leave(lock);
+    return may;
+}
+
+/* Of extends that overlap, the server may have done any one last. But that was not
+ * before any of them was sent, so the lease is no shorter than the shortest. */
 void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
-                            int64_t deadline_ms)
+                            int64_t sent_ms, bool confirmed)
 {
     enter(lock);
     if (owns(lock, token, len)) {
-        lock->deadline_ms = deadline_ms;
-        lock->doubt = DOUBT_NONE;
+        lock->extending--;
+        if (confirmed && !lock->releasing) {
+            int64_t deadline_ms = sneck__validity_ms(sent_ms, lock->shortest_ms);
+            lock->deadline_ms = most(lock->deadline_ms, deadline_ms);
+            lock->failing = false;
+        }
     }
     leave(lock);
 }
@@ -325,6 +421,35 @@ int64_t sneck_lock_remaining_ms(const sneck_lock *lock)
     return deadline_ms > now ? deadline_ms - now : 0;
 }
 
+static sneck_lease lease_of(const sneck_lock *lock)
+{
+    if (lock->token_len == 0)
+        return lock->lost ? SNECK_LEASE_LOST : SNECK_LEASE_NONE;
+    if (lock->deadline_ms == 0)
+        return SNECK_LEASE_UNCERTAIN;
+    if (sneck__now_ms() >= lock->deadline_ms)
+        return SNECK_LEASE_LOST;
+    return lock->failing ? SNECK_LEASE_UNCERTAIN : SNECK_LEASE_HELD;
+}
+
+sneck_lease sneck_lock_lease(const sneck_lock *lock)
+{
+    sneck_lock *self = readable(lock);
+    enter(self);
+    sneck_lease lease = lease_of(self);
+    leave(self);
+    return lease;
+}
+
+int64_t sneck_lock_fence(const sneck_lock *lock)
+{
+    sneck_lock *self = readable(lock);
+    enter(self);
+    int64_t fence = self->token_len > 0 || self->lost ? self->fence : 0;
+    leave(self);
+    return fence;
+}
+
 size_t sneck_lock_token(const sneck_lock *lock, void *buffer, size_t size)
 {
     sneck_lock *self = readable(lock);
@@ -334,6 +459,12 @@ size_t sneck_lock_token(const sneck_lock *lock, void *buffer, size_t size)
         memcpy(buffer, self->token, len < size ? len : size);
     leave(self);
     return len;
+}
+
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code)
+{
+    snprintf(lock->error, sizeof lock->error, "%s", error);
+    snprintf(lock->server_code, sizeof lock->server_code, "%s", code);
 }
 
 int64_t sneck_lock_ttl_ms(const sneck_lock *lock)

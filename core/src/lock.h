@@ -3,6 +3,7 @@
 
 #include "client.h"
 #include "companion.h"
+#include "renewal.h"
 #include "text.h"
 #include "token.h"
 
@@ -16,22 +17,34 @@ struct sneck_lock {
     char *name;                 /* the key: prefix and name; never changes */
     size_t name_len;
     struct companion queue;     /* who waits, by arrival */
+    struct companion fence_key; /* the last fence; text NULL: no fences */
     uint32_t hash;              /* of the name */
     int64_t ttl_ms;
     int64_t poll_ms;            /* between two askings where nothing wakes */
     bool fair;                  /* never passes the queue */
+    bool renew;                 /* renewed from acquire on */
+    int64_t max_hold_ms;        /* renewed for no longer; SNECK_FOREVER: no limit */
+    sneck_lost *on_lost;        /* or NULL */
+    void *on_lost_data;
     char *label;                /* or NULL */
+    struct lease lease;         /* under the renewal's mutex */
     char what[QUOTED_SIZE + 8]; /* `lock "name"`, for messages */
 
     pthread_mutex_t mutex;      /* for what follows; never held across I/O */
-    unsigned fork_count;        /* whose token and head they are */
+    atomic_uint fork_count;     /* whose token and head they are */
     char head[TOKEN_HEAD_SIZE]; /* of this process's tokens */
     size_t head_len;
     char *token;                /* owned; room for OWN_TOKEN_MAX at least */
     size_t token_len;           /* 0: owns none */
     enum lock_doubt doubt;
+    bool releasing;             /* a release was sent, and is not denied */
     bool released_in_time;      /* DOUBT_RELEASE: the first one was sent while valid */
+    bool lost;                  /* the last token was lost, as the server said */
+    bool failing;               /* the last renewal failed */
     int64_t deadline_ms;        /* validity; 0: not known */
+    unsigned extending;         /* extends of this token that are under way */
+    int64_t shortest_ms;        /* the shortest ttl of those and what they overlap */
+    int64_t fence;              /* of the last acquire; 0: none */
     char error[SNECK_ERROR_SIZE];
     char server_code[CODE_SIZE];
 };
@@ -48,8 +61,9 @@ size_t sneck__lock_make_token(sneck_lock *lock, char out[OWN_TOKEN_MAX]);
 /* Copies the token for an op, malloc'd; *out NULL and OK when there is none. */
 int sneck__lock_copy_token(sneck_lock *lock, char **out, size_t *len);
 
-/* The token is ours until deadline_ms. */
-void sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms);
+/* The token is ours until deadline_ms; `fence` 0: it has none. */
+void sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
+                      int64_t fence);
 
 /* The acquire's reply was lost; keeps the token unless another is still valid. */
 void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len);
@@ -66,15 +80,36 @@ void sneck__lock_undo_release(sneck_lock *lock, const char *token, size_t len,
 void sneck__lock_doubt_release(sneck_lock *lock, const char *token, size_t len,
                                bool in_time);
 
-/* The server does not have the token any more. True: this is what an earlier
- * call, whose reply was lost, can have done; false: the lock was lost. */
-bool sneck__lock_forget(sneck_lock *lock, const char *token, size_t len);
+/* The server does not have the token any more; `found`: it had it until now. True:
+ * all is well, also because an earlier call whose reply was lost can have done it;
+ * false: the lock was lost before. */
+bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bool found);
 
-/* An extend of this token goes out now, and may shorten the lease; or it was
- * confirmed, and the lease is what it says. */
-void sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
-                              int64_t deadline_ms);
+/* An extend found the lock not ours. True: it was lost; false: it is being released,
+ * or something newer is known. */
+bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len);
+
+/* What renewal goes by. */
+struct lock_lease {
+    bool owned;             /* and nothing that was sent may end that */
+    bool lost;              /* the server said so */
+    int64_t deadline_ms;    /* NEVER_MS: not known */
+};
+struct lock_lease sneck__lock_lease(sneck_lock *lock);
+
+/* A renewal was answered well, or not at all. */
+void sneck__lock_note_renewal(sneck_lock *lock, bool well);
+
+/* An extend of this token goes out now, and may shorten the lease. False: it must
+ * not, since a release that was sent may still come. */
+bool sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
+                              int64_t sent_ms, int64_t ttl_ms);
+
+/* It is over; where it is `confirmed`, the lease is what it says. */
 void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
-                            int64_t deadline_ms);
+                            int64_t sent_ms, bool confirmed);
+
+/* Keeps the message of a call that failed. */
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
 
 #endif

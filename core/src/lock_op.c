@@ -21,13 +21,14 @@ void sneck__lock_op_script(struct lock_op *o, const struct script *script, size_
                            const char *const *argv, const size_t *len)
 {
     const sneck_lock *lock = o->lock;
-    const char *words[SCRIPT_WORDS_MAX] = {lock->name, lock->queue.text};
-    size_t sizes[SCRIPT_WORDS_MAX] = {lock->name_len, lock->queue.len};
+    const char *words[SCRIPT_WORDS_MAX] = {lock->name, lock->queue.text, lock->fence_key.text};
+    size_t sizes[SCRIPT_WORDS_MAX] = {lock->name_len, lock->queue.len, lock->fence_key.len};
+    size_t keys = script->keys == 3 && !lock->fence_key.text ? 2 : script->keys;
     for (size_t i = 0; i < argc; i++) {
-        words[script->keys + i] = argv[i];
-        sizes[script->keys + i] = len[i];
+        words[keys + i] = argv[i];
+        sizes[keys + i] = len[i];
     }
-    sneck__op_script(&o->op, script, script->keys + argc, words, sizes);
+    sneck__op_script(&o->op, script, keys, keys + argc, words, sizes);
 }
 
 /* It is an EVAL, so that it needs no second try. */

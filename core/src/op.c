@@ -21,6 +21,26 @@
 
 /* ------------------------------------------------------------------ lifetime */
 
+static void enlist(sneck_op *op, sneck_op **list)
+{
+    op->list = list;
+    op->prev = NULL;
+    op->next = *list;
+    if (op->next)
+        op->next->prev = op;
+    *list = op;
+}
+
+static void delist(sneck_op *op)
+{
+    if (op->prev)
+        op->prev->next = op->next;
+    else
+        *op->list = op->next;
+    if (op->next)
+        op->next->prev = op->prev;
+}
+
 void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *client,
                     sneck_link *link)
 {
@@ -36,10 +56,7 @@ void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *cli
         free(op);
         return NULL;
     }
-    op->next = op->link->ops;
-    if (op->next)
-        op->next->prev = op;
-    op->link->ops = op;
+    enlist(op, &op->link->pending);
     if (sneck__client_closed(client))
         sneck__op_end(op, SNECK_INVALID, "client of %s: it is closed",
                       client->address.text);
@@ -51,12 +68,7 @@ static void leave_link(sneck_op *op)
     if (op->in_flight > 0)
         sneck__link_abandon(op->link, op);
     op->in_flight = 0;
-    if (op->prev)
-        op->prev->next = op->next;
-    else
-        op->link->ops = op->next;
-    if (op->next)
-        op->next->prev = op->prev;
+    delist(op);
     op->link = NULL;
 }
 
@@ -98,6 +110,8 @@ void sneck__op_end(sneck_op *op, int status, const char *format, ...)
     va_end(args);
     op->status = status;
     op->timer_ms = NEVER_MS;
+    delist(op);
+    enlist(op, op->parent ? &op->link->told : &op->link->ended); /* a child is its parent's */
     if (status == SNECK_UNKNOWN)
         atomic_fetch_add(&op->link->client->counters.unknown, 1);
     if (op->in_flight > 0)
@@ -183,15 +197,15 @@ static void set_arg(sneck_op *op, size_t i, const char *bytes, size_t len)
     op->argv_len[i] = len;
 }
 
-void sneck__op_script(sneck_op *op, const struct script *script, size_t count,
+void sneck__op_script(sneck_op *op, const struct script *script, size_t keys, size_t count,
                       const char *const *words, const size_t *len)
 {
-    static const char *const digits[] = {"0", "1", "2"};
+    static const char *const digits[] = {"0", "1", "2", "3"};
     op->script = script;
     op->argc = 3 + count;
     set_arg(op, 0, "EVALSHA", 7);
     set_arg(op, 1, script->sha1, 40);
-    set_arg(op, 2, digits[script->keys], 1);
+    set_arg(op, 2, digits[keys], 1);
     for (size_t i = 0; i < count; i++)
         set_arg(op, 3 + i, words[i], len[i]);
     send_script(op);
@@ -247,13 +261,13 @@ bool sneck__op_message(sneck_op *op, const char *message, size_t len)
 
 /* ------------------------------------------------------------------- waiting */
 
-/* Waits until a descriptor is ready, a timer is due or a signal came. The only
- * poll(2) of the library. Returns false where nothing was ready. */
-static bool wait_for(const sneck_link *link, int64_t timeout_ms, struct readable *readable)
+bool sneck__wait(const sneck_link *link, int other, int64_t timeout_ms,
+                 struct readable *readable)
 {
-    struct pollfd fds[SNECK_LINK_FDS];
+    struct pollfd fds[SNECK_LINK_FDS + 1];
     nfds_t n = (nfds_t)sneck_link_fds(link, fds);
-    bool ready = poll(fds, n, (int)timeout_ms) > 0;
+    fds[n] = (struct pollfd){.fd = other, .events = POLLIN};
+    bool ready = poll(fds, n + (other >= 0), (int)timeout_ms) > 0;
     bool has_commands = link->wire.state != WIRE_CLOSED;
     readable->commands = ready && has_commands && fds[0].revents;
     readable->inbox = ready && n > has_commands && fds[has_commands].revents;
@@ -279,7 +293,7 @@ static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
         int64_t timeout = sneck_link_timeout_ms(link);
         if ((!pending || interrupt) && (timeout < 0 || timeout > SLICE_MS))
             timeout = SLICE_MS;
-        if (!wait_for(link, timeout, &readable) && pending && interrupt && interrupt(data))
+        if (!sneck__wait(link, -1, timeout, &readable) && pending && interrupt && interrupt(data))
             sneck_op_cancel(op);
     }
 }
@@ -316,6 +330,16 @@ const char *sneck_op_error(const sneck_op *op)
 const char *sneck_op_server_code(const sneck_op *op)
 {
     return op->server_code;
+}
+
+sneck_op *sneck_link_ended(sneck_link *link)
+{
+    sneck_op *op = link->ended;
+    if (op) {
+        delist(op);
+        enlist(op, &link->told);
+    }
+    return op;
 }
 
 sneck_link *sneck_op_link(const sneck_op *op)

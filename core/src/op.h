@@ -35,8 +35,9 @@ struct sneck_op {
     sneck_link *link;           /* borrowed from the pool, or the caller's */
     bool pooled;                /* give the link back when freed */
     bool alone;                 /* nobody else steps the link: a wait lets it settle */
-    sneck_op *prev, *next;      /* on the link */
     sneck_op *parent;           /* on the same link; its timer fires when this one ends */
+    sneck_op **list;            /* which of the link's it is in */
+    sneck_op *prev, *next;      /* in that list */
     int status;
     int64_t timer_ms;           /* NEVER_MS: off */
     size_t in_flight;           /* its requests that the link still holds */
@@ -65,9 +66,9 @@ void sneck__op_end(sneck_op *op, int status, const char *format, ...);
 /* Sends one command for the op; ends it with NO_MEMORY where that fails. */
 void sneck__op_send(sneck_op *op, struct command command);
 
-/* Runs a script; `words` are its keys, then its arguments. All bytes must stay
- * until its reply is there. */
-void sneck__op_script(sneck_op *op, const struct script *script, size_t count,
+/* Runs a script; `words` are so many keys, then arguments. All bytes must stay until
+ * its reply is there. */
+void sneck__op_script(sneck_op *op, const struct script *script, size_t keys, size_t count,
                       const char *const *words, const size_t *len);
 
 /* Ends the op as its link failed: `what` names the subject, as in "lock "x"". */
@@ -85,6 +86,12 @@ sneck_reply *sneck__op_take_reply(sneck_op *op);
 
 /* Moves the list out of a waiters op that ended OK. */
 sneck_waiter *sneck__waiters_take(sneck_op *op, size_t *count);
+
+/* Waits until a descriptor of the link or, if not -1, the other one can be read, or
+ * until the time is over or a signal came. The only poll(2) of the library. Returns
+ * false where nothing was ready. */
+bool sneck__wait(const sneck_link *link, int other, int64_t timeout_ms,
+                 struct readable *readable);
 
 /* What the link calls. */
 void sneck__op_reply(sneck_op *op, redisReply *reply);

@@ -25,8 +25,7 @@ static bool release_reply(sneck_op *op, redisReply *reply)
         sneck__lock_undo_release(r->base.lock, r->token, r->token_len, r->deadline_ms);
         return false;
     }
-    bool expected = sneck__lock_forget(r->base.lock, r->token, r->token_len);
-    if (reply->integer > 0 || expected) {
+    if (sneck__lock_end_release(r->base.lock, r->token, r->token_len, reply->integer > 0)) {
         sneck__op_end(op, SNECK_OK, "%s", "");
         if (reply->integer == 3)
             sneck__client_count_wakeups(r->base.lock->client, false);
@@ -80,10 +79,14 @@ static void begin_release(struct release *r)
     sneck_lock *lock = r->base.lock;
     if (sneck__lock_copy_token(lock, &r->token, &r->token_len) != SNECK_OK) {
         sneck__op_end(&r->base.op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
+    } else if (!r->token && sneck__lock_lease(lock).lost) {
+        sneck__op_end(&r->base.op, SNECK_NOT_OWNER, "%s: lost before its release, as its renewal"
+                      " or an extend found: it had expired, or was deleted or taken", lock->what);
     } else if (!r->token) {
         sneck__op_end(&r->base.op, SNECK_NOT_OWNER, "%s: not held by this object: it was not acquired,"
                       " or released already", lock->what);
     } else {
+        sneck__renewal_remove(lock);
         r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
         r->in_time = sneck__now_ms() < r->deadline_ms;
         sneck__lock_op_script(&r->base, &script_release, 2,

@@ -5,7 +5,7 @@
 struct script {
     const char *name;
     const char *sha1;   /* of the text, as EVALSHA wants it */
-    unsigned keys;      /* how many it takes */
+    unsigned keys;      /* how many it takes; the third may be left out */
     const char *text;
 };
 

@@ -2,8 +2,19 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "4dd24e00fb5cb5ccd9225944d244d14bef6a8841",
-    2,
+    "ad53a13bdbc5822421fd6ca05faad4c6556b4e12",
+    3,
+    "local function next_fence()\n"
+    "local last = redis.pcall('GET', KEYS[3])\n"
+    "if type(last) == 'table' then\n"
+    "return last\n"
+    "end\n"
+    "local time = redis.call('TIME')\n"
+    "local now = time[1] * 1000000 + time[2]\n"
+    "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
+    "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
+    "return set.err and set or fence\n"
+    "end\n"
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
     "local first = redis.pcall('ZPOPMIN', KEYS[2])\n"
@@ -14,7 +25,7 @@ static const struct script script_acquire = {
     "if not member then\n"
     "return nil\n"
     "end\n"
-    "local token, inbox, ttl = member:match('^(%S+) (%S+) (%d+)$')\n"
+    "local token, inbox, ttl, fenced = member:match('^(%S+) (%S+) (%d+)( ?f?)$')\n"
     "if token == own then\n"
     "if keep then\n"
     "return own\n"
@@ -30,7 +41,12 @@ static const struct script script_acquire = {
     "local waited = (time[1] * 1000000 + time[2] - since) / 1000\n"
     "local claim = waited > 300 and math.min(ttl, 1000) or ttl\n"
     "redis.call('SET', KEYS[1], token, 'PX', claim)\n"
-    "local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %d ', waited) .. claim)\n"
+    "local message = token .. string.format(' %d ', waited) .. claim\n"
+    "local fence = fenced == ' f' and KEYS[3] and next_fence()\n"
+    "if type(fence) == 'number' then\n"
+    "message = message .. string.format(' %.0f', fence)\n"
+    "end\n"
+    "local told = redis.pcall('PUBLISH', inbox, message)\n"
     "if type(told) == 'table' then\n"
     "redis.call('DEL', KEYS[1])\n"
     "redis.call('ZADD', KEYS[2], since, member)\n"
@@ -63,7 +79,12 @@ static const struct script script_acquire = {
     "held = grant(token, true) or token\n"
     "end\n"
     "end\n"
+    "local ours = 1\n"
     "if held == token then\n"
+    "ours = KEYS[3] and next_fence() or 1\n"
+    "if type(ours) == 'table' then\n"
+    "return ours\n"
+    "end\n"
     "local set = redis.pcall('SET', KEYS[1], token, 'PX', ttl)\n"
     "if set.err then\n"
     "return set\n"
@@ -78,7 +99,7 @@ static const struct script script_acquire = {
     "if ARGV[5] == '1' then\n"
     "redis.call('ZREM', KEYS[2], entry)\n"
     "end\n"
-    "return held == token and 1 or {redis.call('PTTL', KEYS[1]), held:sub(1, 256), -1}\n"
+    "return held == token and ours or {redis.call('PTTL', KEYS[1]), held:sub(1, 256), -1}\n"
     "end\n"
     "local time = redis.call('TIME')\n"
     "local now = time[1] * 1000000 + time[2]\n"
@@ -114,8 +135,19 @@ static const struct script script_extend = {
 
 static const struct script script_force_release = {
     "force_release",
-    "52b8009208d11b9edb48c476f7542ff4bc97f68b",
-    2,
+    "0a245d2025d03b9759daf75bd9d0421821169b3f",
+    3,
+    "local function next_fence()\n"
+    "local last = redis.pcall('GET', KEYS[3])\n"
+    "if type(last) == 'table' then\n"
+    "return last\n"
+    "end\n"
+    "local time = redis.call('TIME')\n"
+    "local now = time[1] * 1000000 + time[2]\n"
+    "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
+    "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
+    "return set.err and set or fence\n"
+    "end\n"
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
     "local first = redis.pcall('ZPOPMIN', KEYS[2])\n"
@@ -126,7 +158,7 @@ static const struct script script_force_release = {
     "if not member then\n"
     "return nil\n"
     "end\n"
-    "local token, inbox, ttl = member:match('^(%S+) (%S+) (%d+)$')\n"
+    "local token, inbox, ttl, fenced = member:match('^(%S+) (%S+) (%d+)( ?f?)$')\n"
     "if token == own then\n"
     "if keep then\n"
     "return own\n"
@@ -142,7 +174,12 @@ static const struct script script_force_release = {
     "local waited = (time[1] * 1000000 + time[2] - since) / 1000\n"
     "local claim = waited > 300 and math.min(ttl, 1000) or ttl\n"
     "redis.call('SET', KEYS[1], token, 'PX', claim)\n"
-    "local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %d ', waited) .. claim)\n"
+    "local message = token .. string.format(' %d ', waited) .. claim\n"
+    "local fence = fenced == ' f' and KEYS[3] and next_fence()\n"
+    "if type(fence) == 'number' then\n"
+    "message = message .. string.format(' %.0f', fence)\n"
+    "end\n"
+    "local told = redis.pcall('PUBLISH', inbox, message)\n"
     "if type(told) == 'table' then\n"
     "redis.call('DEL', KEYS[1])\n"
     "redis.call('ZADD', KEYS[2], since, member)\n"
@@ -194,8 +231,19 @@ static const struct script script_probe = {
 
 static const struct script script_release = {
     "release",
-    "316317d05b90904e3fe56ca4c35ac76e7d5ab202",
-    2,
+    "e7322e94bfe04203f4232a28118cb18f3f39e66f",
+    3,
+    "local function next_fence()\n"
+    "local last = redis.pcall('GET', KEYS[3])\n"
+    "if type(last) == 'table' then\n"
+    "return last\n"
+    "end\n"
+    "local time = redis.call('TIME')\n"
+    "local now = time[1] * 1000000 + time[2]\n"
+    "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
+    "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
+    "return set.err and set or fence\n"
+    "end\n"
     "local function grant(own, keep)\n"
     "for _ = 1, 1000 do\n"
     "local first = redis.pcall('ZPOPMIN', KEYS[2])\n"
@@ -206,7 +254,7 @@ static const struct script script_release = {
     "if not member then\n"
     "return nil\n"
     "end\n"
-    "local token, inbox, ttl = member:match('^(%S+) (%S+) (%d+)$')\n"
+    "local token, inbox, ttl, fenced = member:match('^(%S+) (%S+) (%d+)( ?f?)$')\n"
     "if token == own then\n"
     "if keep then\n"
     "return own\n"
@@ -222,7 +270,12 @@ static const struct script script_release = {
     "local waited = (time[1] * 1000000 + time[2] - since) / 1000\n"
     "local claim = waited > 300 and math.min(ttl, 1000) or ttl\n"
     "redis.call('SET', KEYS[1], token, 'PX', claim)\n"
-    "local told = redis.pcall('PUBLISH', inbox, token .. string.format(' %d ', waited) .. claim)\n"
+    "local message = token .. string.format(' %d ', waited) .. claim\n"
+    "local fence = fenced == ' f' and KEYS[3] and next_fence()\n"
+    "if type(fence) == 'number' then\n"
+    "message = message .. string.format(' %.0f', fence)\n"
+    "end\n"
+    "local told = redis.pcall('PUBLISH', inbox, message)\n"
     "if type(told) == 'table' then\n"
     "redis.call('DEL', KEYS[1])\n"
     "redis.call('ZADD', KEYS[2], since, member)\n"

@@ -261,8 +261,7 @@ int sneck_tx_new(sneck_tx **out, sneck_client *client, size_t count, const void 
 static void return_link(sneck_tx *tx)
 {
     sneck_link *link = tx->link;
-    while (link->ops)
-        sneck__op_detach(link->ops);
+    sneck__link_detach_ops(link);
     if (tx->watching || tx->unclean) {
         if (!tx->unclean && !sneck__link_quiet(link))
             sneck__link_step(link, (struct readable){false, false});

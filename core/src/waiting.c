@@ -55,6 +55,11 @@ static void set_timer(struct acquire *a, int64_t pause_ms)
 
 /* -------------------------------------------------------------------- asking */
 
+static bool wants_fence(const struct acquire *a)
+{
+    return a->base.lock->fence_key.text != NULL;
+}
+
 static bool in_queue_with(const struct acquire *a, const char *inbox)
 {
     size_t len = strlen(inbox);
@@ -72,8 +77,9 @@ static void write_entry(struct acquire *a, const char *inbox)
         memcpy(a->former, a->entry, a->entry_len);
         a->former_len = a->entry_len;
     }
-    a->entry_len = (size_t)snprintf(a->entry, sizeof a->entry, "%.*s %s %s",
-                                    (int)a->token_len, a->token, inbox, a->ttl);
+    a->entry_len = (size_t)snprintf(a->entry, sizeof a->entry, "%.*s %s %s%s",
+                                    (int)a->token_len, a->token, inbox, a->ttl,
+                                    wants_fence(a) ? " f" : "");
 }
 
 static void ask(struct acquire *a, const char *entry, size_t entry_len, const char *former,
@@ -196,8 +202,13 @@ static void not_free(struct acquire *a, const redisReply *const *holder)
 
 /* -------------------------------------------------------------------- grants */
 
+/* Also where whoever granted the lock could not make our fence: to ask makes it. */
 static void confirm(struct acquire *a)
 {
+    if (wants_fence(a) && a->fence == 0) {
+        ask_outside(a);
+        return;
+    }
     a->phase = CONFIRMING;
     a->uncertain = true;
     sneck__acquire_expect(a);
@@ -218,7 +229,7 @@ static void take_grant(struct acquire *a, bool in_doubt)
                                              lock->ttl_ms);
     atomic_fetch_add(&lock->client->counters.handoffs, 1);
     a->granted = false;
-    if (!in_doubt && clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
+    if (!in_doubt && clocks_agree && (a->fence != 0 || !wants_fence(a)) && a->grant_ttl_ms == lock->ttl_ms &&
         deadline_ms - sneck__now_ms() > lock->ttl_ms / 2)
         sneck__acquire_won(a, deadline_ms);
     else
@@ -247,7 +258,8 @@ bool sneck__wait_message(struct acquire *a, const char *message, size_t len)
         return true;
     }
     a->grant_delay_ms = strtoll(numbers, &rest, 10);
-    a->grant_ttl_ms = strtoll(rest, NULL, 10);
+    a->grant_ttl_ms = strtoll(rest, &rest, 10);
+    a->fence = strtoll(rest, NULL, 10);
     a->grant_received_ms = sneck__now_ms();
     a->contended = true;
     a->granted = a->queued_ms != 0;
@@ -273,9 +285,18 @@ static bool is_number(const redisReply *reply, long long number)
     return reply->type == REDIS_REPLY_INTEGER && reply->integer == number;
 }
 
-/* The lease began when the request that was answered now was handled. */
-static void is_ours(struct acquire *a)
+/* To an asking, 1 or the fence says that it is ours; to a confirming, 1. */
+static bool says_ours(const struct acquire *a, const redisReply *reply)
 {
+    return reply->type == REDIS_REPLY_INTEGER &&
+           (reply->integer == 1 || (a->phase == ASKING && reply->integer > 1));
+}
+
+/* The lease began when the request that was answered now was handled. */
+static void is_ours(struct acquire *a, int64_t fence)
+{
+    if (wants_fence(a) && a->phase == ASKING)
+        a->fence = fence;
     int64_t deadline_ms = sneck__validity_ms(a->sent_ms, a->base.lock->ttl_ms);
     a->uncertain = a->granted = false;
     if (sneck__now_ms() < deadline_ms)
@@ -289,13 +310,14 @@ static void is_ours(struct acquire *a)
 static void lost_grant(struct acquire *a)
 {
     a->uncertain = false;
+    a->fence = 0;
     sneck__wait_next(a);
 }
 
 bool sneck__wait_reply(struct acquire *a, const redisReply *reply)
 {
-    if (is_number(reply, 1))
-        is_ours(a);
+    if (says_ours(a, reply))
+        is_ours(a, reply->integer);
     else if (a->phase == CONFIRMING && is_number(reply, 0))
         lost_grant(a);
     else if (a->phase != ASKING || !(is_number(reply, 0) || is_holder(reply)))

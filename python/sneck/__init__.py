@@ -25,7 +25,7 @@ from sneck._core import (
     __version__,
 )
 from sneck._default import lock, locked
-from sneck._lock import Holder, Lock, Waiter
+from sneck._lock import Holder, Lock, RLock, Waiter
 
 __all__ = [
     "KEEP",
@@ -41,6 +41,7 @@ __all__ = [
     "NotOwned",
     "OutcomeUnknown",
     "ProtocolError",
+    "RLock",
     "ServerError",
     "Stats",
     "Transaction",

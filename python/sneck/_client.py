@@ -6,17 +6,17 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal
 
 from sneck import _core
 from sneck._decorator import Decorator, decorator
-from sneck._lock import Lock, Waiter
+from sneck._lock import Lock, LockOptions, OnLost, Options, RLock, Waiter, adopt_lock, make_lock
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from sneck._core import _Reply
 
-DEFAULT_TTL = 10.0
-DEFAULT_POLL = 0.05
 DEFAULT_ATTEMPTS = 16
 DEFAULT_WAIT = 5.0
 
@@ -59,20 +59,26 @@ class Client(_core.Client):
     """The connections to one server, made by connect().
 
     Any number of threads may use one client. After a fork the child owns none of
-    its locks and connects anew.
+    its locks and connects anew. Pickled, it is what connect() was given, with the
+    password if there is one.
     """
 
-    __slots__ = ()
+    __slots__ = ("_options",)
+    _options: tuple[str | bytes | float | None, ...]
 
     def lock(
         self,
         name: str | bytes,
         *,
-        ttl: float = DEFAULT_TTL,
+        ttl: float = 10.0,
         wait: float | None = None,
         label: str | None = None,
         fair: bool = False,
-        poll: float = DEFAULT_POLL,
+        poll: float = 0.05,
+        renew: bool | None = None,
+        max_hold: float | None = None,
+        fence: bool = False,
+        on_lost: OnLost = None,
     ) -> Lock:
         """Make a lock; nothing is sent yet.
 
@@ -80,47 +86,42 @@ class Client(_core.Client):
         seconds at most, None for ever, 0 not at all. `label` tells others who has
         the lock, in place of the client's. A `fair` lock never takes a free lock
         before those who wait. Where no wake-up can come, a waiter asks after every
-        `poll` seconds. Raises ValueError and TypeError.
-        """
-        return self._lock(Lock, name, ttl, wait, label, fair, poll)
+        `poll` seconds.
 
-    def adopt(
-        self,
-        name: str | bytes,
-        token: str | bytes,
-        *,
-        ttl: float = DEFAULT_TTL,
-        wait: float | None = None,
-        label: str | None = None,
-        fair: bool = False,
-        poll: float = DEFAULT_POLL,
-    ) -> Lock:
+        `with` renews the lock until its end, acquire() does not; `renew` says so for
+        both. It is renewed for `max_hold` seconds at most, None for ever. When that
+        finds the lock lost, `on_lost` is called with it, from the thread that renews.
+        With `fence` each acquire gets a number greater than those before.
+
+        Raises ValueError and TypeError.
+        """
+        options = Options(ttl, wait, label, fair, poll, renew, max_hold, fence, on_lost)
+        return make_lock(Lock, self, name, options)
+
+    def rlock(self, name: str | bytes, **options: Unpack[LockOptions]) -> RLock:
+        """Make a lock that the thread that has it may acquire again.
+
+        Options as for lock(). Raises ValueError and TypeError.
+        """
+        return make_lock(RLock, self, name, Options(**options))
+
+    def adopt(self, name: str | bytes, token: str | bytes, **options: Unpack[LockOptions]) -> Lock:
         """Make a lock that owns a token handed over by whoever acquired it.
 
         Nothing is sent, so nothing is known of its lease until extend() or `with`
         confirms it. Options as for lock(). Raises ValueError and TypeError.
         """
-        return self._adopt(Lock, name, token, ttl, wait, label, fair, poll)
+        return adopt_lock(self, name, token, Options(**options))
 
-    def locked(
-        self,
-        name: str,
-        *,
-        ttl: float = DEFAULT_TTL,
-        wait: float | None = None,
-        label: str | None = None,
-        fair: bool = False,
-        poll: float = DEFAULT_POLL,
-    ) -> Decorator:
+    def locked(self, name: str, **options: Unpack[LockOptions]) -> Decorator:
         """Decorate a function to run under a lock, a new one for each call.
 
         `name` is a format of the call's arguments, such as "reports:{id}". Calls
-        raise as `with` does. Raises TypeError for coroutines and generators.
+        raise as `with` does. Options as for lock(). Raises TypeError for coroutines
+        and generators.
         """
-        return decorator(
-            name,
-            lambda key: self.lock(key, ttl=ttl, wait=wait, label=label, fair=fair, poll=poll),
-        )
+        given = Options(**options)
+        return decorator(name, lambda key: make_lock(Lock, self, key, given))
 
     def waiters(self, name: str | bytes) -> list[Waiter]:
         """Ask the server who waits for a lock, the next one first, 1,000 at most.
@@ -219,9 +220,16 @@ class Client(_core.Client):
         """Close the client."""
         self.close()
 
-    def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled. Raises TypeError."""
-        raise TypeError("a client cannot be pickled: connect() again")
+    def __reduce__(self) -> tuple[object, ...]:
+        """Give what makes another client of the same server."""
+        return _connect, self._options
+
+
+def _connect(*options: str | bytes | float | None) -> Client:
+    """Make a client from what connect() was given, in its order."""
+    client = _core.connect(Client, *options)  # type: ignore[arg-type]
+    client._options = options
+    return client
 
 
 def connect(
@@ -241,4 +249,4 @@ def connect(
     the same. `client_name` shows in CLIENT LIST, `prefix` is put before every lock's
     name, and `label` tells others who has a lock. Raises ValueError and TypeError.
     """
-    return _core.connect(Client, url, timeout, connect_timeout, client_name, prefix, label)
+    return _connect(url, timeout, connect_timeout, client_name, prefix, label)

@@ -6,6 +6,7 @@ from typing_extensions import Self, disjoint_base
 
 _Reply: TypeAlias = int | bytes | list[_Reply] | ServerError | None
 _Wakeups: TypeAlias = Literal["untried", "used", "denied"]
+_Lease: TypeAlias = Literal["none", "held", "uncertain", "lost"]
 _Client = TypeVar("_Client", bound=Client)
 _Lock = TypeVar("_Lock", bound=Lock)
 
@@ -55,6 +56,25 @@ class Client:
         label: str | None,
         fair: bool,
         poll: float,
+        renew: bool | None,
+        max_hold: float | None,
+        fence: bool,
+        listens: bool,
+        /,
+    ) -> _Lock: ...
+    def _rlock(
+        self,
+        cls: type[_Lock],
+        name: str | bytes,
+        ttl: float,
+        wait: float | None,
+        label: str | None,
+        fair: bool,
+        poll: float,
+        renew: bool | None,
+        max_hold: float | None,
+        fence: bool,
+        listens: bool,
         /,
     ) -> _Lock: ...
     def _adopt(
@@ -67,6 +87,10 @@ class Client:
         label: str | None,
         fair: bool,
         poll: float,
+        renew: bool | None,
+        max_hold: float | None,
+        fence: bool,
+        listens: bool,
         /,
     ) -> _Lock: ...
     def _transaction(
@@ -108,10 +132,19 @@ class Lock:
     def owned(self) -> bool: ...
     @property
     def token(self) -> bytes | None: ...
+    @property
+    def lost(self) -> bool: ...
+    @property
+    def lease(self) -> _Lease: ...
+    @property
+    def fence(self) -> int | None: ...
+    @property
+    def _client(self) -> Client: ...
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
     def release(self) -> None: ...
     def extend(self, ttl: float | None = None) -> None: ...
     def remaining(self) -> float: ...
+    def keep_alive(self, on: bool = True) -> None: ...
     def _holder(self) -> tuple[bytes, str, int, str, float | None, bool] | None: ...
     def _waiters(self) -> list[tuple[str, int, str, float]]: ...
     def _force_release(self) -> bool: ...

@@ -7,10 +7,14 @@ import never fails for want of a server's address.
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
-from sneck._client import DEFAULT_POLL, DEFAULT_TTL, Client, connect
+from sneck._client import Client, connect
 from sneck._decorator import Decorator, decorator
-from sneck._lock import Lock
+from sneck._lock import Lock, LockOptions, Options, make_lock
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _making = threading.Lock()
 _made: list[Client] = []
@@ -24,32 +28,15 @@ def _client() -> Client:
     return _made[0]
 
 
-def lock(
-    name: str | bytes,
-    *,
-    ttl: float = DEFAULT_TTL,
-    wait: float | None = None,
-    label: str | None = None,
-    fair: bool = False,
-    poll: float = DEFAULT_POLL,
-) -> Lock:
+def lock(name: str | bytes, **options: Unpack[LockOptions]) -> Lock:
     """Make a lock of the default client, as Client.lock() does."""
-    return _client().lock(name, ttl=ttl, wait=wait, label=label, fair=fair, poll=poll)
+    return _client().lock(name, **options)
 
 
-def locked(
-    name: str,
-    *,
-    ttl: float = DEFAULT_TTL,
-    wait: float | None = None,
-    label: str | None = None,
-    fair: bool = False,
-    poll: float = DEFAULT_POLL,
-) -> Decorator:
+def locked(name: str, **options: Unpack[LockOptions]) -> Decorator:
     """Decorate a function to run under a lock of the default client.
 
     As Client.locked(); the client is made by the first call of the function.
     """
-    return decorator(
-        name, lambda key: lock(key, ttl=ttl, wait=wait, label=label, fair=fair, poll=poll)
-    )
+    given = Options(**options)
+    return decorator(name, lambda key: make_lock(Lock, _client(), key, given))

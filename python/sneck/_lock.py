@@ -7,11 +7,48 @@ and conversions that are not worth C.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 from sneck import _core
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from sneck._client import Client
+
+_Kind = TypeVar("_Kind", bound="Lock")
+OnLost: TypeAlias = "Callable[[Lock], object] | None"
+
+
+class Options(NamedTuple):
+    """The options of a lock, as Client.lock() tells, with their defaults."""
+
+    ttl: float = 10.0
+    wait: float | None = None
+    label: str | None = None
+    fair: bool = False
+    poll: float = 0.05
+    renew: bool | None = None
+    max_hold: float | None = None
+    fence: bool = False
+    on_lost: OnLost = None
+
+
+class LockOptions(TypedDict, total=False):
+    """The same, for functions that pass them on."""
+
+    ttl: float
+    wait: float | None
+    label: str | None
+    fair: bool
+    poll: float
+    renew: bool | None
+    max_hold: float | None
+    fence: bool
+    on_lost: OnLost
 
 
 @dataclass(frozen=True)
@@ -45,10 +82,22 @@ class Lock(_core.Lock):
     """A named lock on a server, made by Client.lock() or Client.adopt().
 
     Several threads may use one lock at once. It is not re-entrant: acquiring it
-    again waits, as for anybody else.
+    again waits, as for anybody else. Pickled, it is its client, name and options; who
+    gets it owns nothing.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__", "_options")
+    _client: Client
+    _options: Options
+
+    def clone(self) -> Self:
+        """Make another lock of the same name and options, which owns nothing."""
+        return make_lock(type(self), self._client, self.name, self._options)
+
+    def _tell_lost(self) -> None:
+        """Call on_lost, in the thread that renews."""
+        if self._options.on_lost is not None:
+            self._options.on_lost(self)
 
     def locked(self) -> bool:
         """Ask the server whether anybody holds the lock.
@@ -84,13 +133,50 @@ class Lock(_core.Lock):
         except Exception as loss:  # noqa: BLE001 - whatever it is, the body's comes first
             _attach(error, loss)
 
-    def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled. Raises TypeError."""
-        raise TypeError("a lock cannot be pickled: hand over its name and token, then adopt() them")
+    def __reduce__(self) -> tuple[object, ...]:
+        """Give what makes another lock of the same name and options."""
+        return make_lock, (type(self), self._client, self.name, self._options)
 
     def __repr__(self) -> str:
         """Name the lock and tell whether it is owned."""
-        return f"<sneck.Lock {self.name!r} {'owned' if self.owned else 'not owned'}>"
+        return (
+            f"<sneck.{type(self).__name__} {self.name!r} {'owned' if self.owned else 'not owned'}>"
+        )
+
+
+class RLock(Lock):
+    """A lock that its thread may acquire again, made by Client.rlock().
+
+    It is released when it was released as often. What it tells (`owned`, `token`,
+    `lease` and the like) is the calling thread's; threads exclude each other.
+    """
+
+    __slots__ = ()
+
+
+def make_lock(kind: type[_Kind], client: Client, name: str | bytes, options: Options) -> _Kind:
+    """Make a lock of the client; nothing is sent."""
+    make = client._rlock if issubclass(kind, RLock) else client._lock
+    lock = make(kind, name, *_for_core(options))
+    lock._options = options
+    return lock
+
+
+def adopt_lock(client: Client, name: str | bytes, token: str | bytes, options: Options) -> Lock:
+    """Make a lock of the client that owns a token; nothing is sent."""
+    lock = client._adopt(Lock, name, token, *_for_core(options))
+    lock._options = options
+    return lock
+
+
+def _for_core(
+    options: Options,
+) -> tuple[float, float | None, str | None, bool, float, bool | None, float | None, bool, bool]:
+    """Give the options as `_core` takes them. Raises TypeError."""
+    on_lost = options.on_lost
+    if on_lost is not None and not callable(on_lost):
+        raise TypeError(f"on_lost must be callable or None, not {type(on_lost).__name__}")
+    return (*options[:-1], on_lost is not None)
 
 
 def _attach(error: BaseException, loss: Exception) -> None:

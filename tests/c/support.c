@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -198,11 +199,52 @@ void step_until_blocked(sneck_link *link, sneck_client *other)
     step_once(link, 0);
 }
 
+/* ------------------------------------------------------------------- waiting */
+
+int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void pause_ms(int64_t ms)
+{
+    poll(NULL, 0, (int)ms);
+}
+
+/* ---------------------------------------------------------------- statistics */
+
+/* The number behind `mark` in INFO; 0 when it is not there. */
+static int64_t number_behind(sneck_client *client, const char *section, const char *mark)
+{
+    sneck_reply *reply = COMMAND(client, "INFO", section);
+    const char *found = strstr(text_of(reply), mark);
+    int64_t number = found ? strtoll(found + strlen(mark), NULL, 10) : 0;
+    sneck_reply_free(reply);
+    return number;
+}
+
+int64_t server_number(sneck_client *client, const char *section, const char *field)
+{
+    char mark[64];
+    snprintf(mark, sizeof mark, "\n%s:", field);
+    return number_behind(client, section, mark);
+}
+
+int64_t calls_of(sneck_client *client, const char *name)
+{
+    char mark[64];
+    snprintf(mark, sizeof mark, "cmdstat_%s:calls=", name);
+    return number_behind(client, "commandstats", mark);
+}
+
 int empty_server(void **state)
 {
     (void)state;
     sneck_client *client = new_client();
     sneck_reply_free(COMMAND(client, "FLUSHALL"));
+    sneck_reply_free(COMMAND(client, "CONFIG", "RESETSTAT"));
     sneck_client_free(client);
     return 0;
 }

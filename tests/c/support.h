@@ -67,6 +67,24 @@ void unblock(sneck_client *other);
  * is used to ask. */
 void step_until_blocked(sneck_link *link, sneck_client *other);
 
+/* Waits until the condition holds; only a broken library reaches the limit. */
+#define UNTIL(condition)                                                       \
+    do {                                                                       \
+        int64_t limit_ms_ = clock_ms() + 60000;                                \
+        while (!(condition)) {                                                 \
+            if (clock_ms() > limit_ms_)                                        \
+                fail_msg("never so: %s", #condition);                          \
+            pause_ms(2);                                                       \
+        }                                                                      \
+    } while (0)
+int64_t clock_ms(void);
+void pause_ms(int64_t ms);
+
+/* A number of the server's INFO, such as "total_connections_received"; and how often it
+ * has run a command since it started or CONFIG RESETSTAT, also from scripts. */
+int64_t server_number(sneck_client *client, const char *section, const char *field);
+int64_t calls_of(sneck_client *client, const char *name);
+
 /* setup and teardown of a test: an empty server. */
 int empty_server(void **state);
 

@@ -23,6 +23,7 @@ class Claim:
     who: str
     begin: float
     end: float
+    fence: int = 0  # 0: it asked for none
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ def read(who: str, lines: Iterable[str], died: float) -> History:
     history = History()
     asked = until = begin = math.nan
     holding = waiting = False
+    fence = 0
     for line in lines:
         kind, *values = line.split()
         time = float(values[0])
@@ -58,11 +60,14 @@ def read(who: str, lines: Iterable[str], died: float) -> History:
             waiting = False
             if kind == "held":
                 begin, until, holding = time, float(values[1]), True
+                fence = int(values[2]) if len(values) > 2 else 0
+        elif kind == "still" and holding and float(values[1]) > time:
+            until = max(until, float(values[1]))
         elif kind == "releasing" and holding:
-            history.claims.append(Claim(who, begin, min(until, time)))
+            history.claims.append(Claim(who, begin, min(until, time), fence))
             holding = False
     if holding:
-        history.claims.append(Claim(who, begin, min(until, died)))
+        history.claims.append(Claim(who, begin, min(until, died), fence))
     if waiting:
         history.waits.append(Wait(who, asked, died, won=False))
     return history
@@ -79,6 +84,20 @@ def overlaps(claims: Iterable[Claim]) -> list[str]:
         if last is None or claim.end > last.end:
             last = claim
     return found
+
+
+def not_increasing(claims: Iterable[Claim]) -> list[str]:
+    """Find a fence that is not greater than the one before.
+
+    Claims that do not overlap begin in the order in which the server gave the lock.
+    """
+    fenced = [claim for claim in claims if claim.fence and claim.begin < claim.end]
+    fenced.sort(key=lambda claim: claim.begin)
+    return [
+        f"fence: {after} after {before}"
+        for before, after in pairwise(fenced)
+        if after.fence <= before.fence
+    ]
 
 
 class Disturbances:
@@ -149,6 +168,7 @@ def check(
     waits = [wait for history in histories for wait in history.waits]
     return [
         *overlaps(claims),
+        *not_increasing(claims),
         *stuck(claims, waits, disturbed, bound),
         *inversions(waits, disturbed),
         *starved(waits, disturbed, patience),

@@ -57,6 +57,22 @@ def test_a_claim_inside_of_another_is_an_overlap() -> None:
     )
 
 
+def test_a_lease_that_was_renewed_is_claimed_further() -> None:
+    """Until what was last said of it, and no longer."""
+    renewed = ["asked 0", "held 1 400", "still 300 700", "still 800 800", "releasing 900"]
+    assert check({"a": renewed, "b": turn(0, 600, 900, 650)}) == ["overlap"]
+    assert check({"a": renewed, "b": turn(0, 750, 900, 800)}) == []
+
+
+def test_a_fence_that_is_not_greater_is_found() -> None:
+    """Also when one without a fence had the lock in between."""
+    first = ["asked 0", "held 1 400 7", "releasing 100"]
+    second = ["asked 0", "held 300 700 {}", "releasing 400"]
+    for fence, found in (("8", []), ("7", ["fence"]), ("6", ["fence"])):
+        last = [line.format(fence) for line in second]
+        assert check({"a": first, "b": turn(0, 110, 250, 200), "c": last}) == found
+
+
 def test_a_lock_that_is_free_while_somebody_waits_is_stuck() -> None:
     """For longer than the bound, that is."""
     histories = {"a": turn(0, 1, 900, 500), "b": turn(400, 7000, 9000, 8000)}

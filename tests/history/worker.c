@@ -25,12 +25,28 @@ static void sleep_ms(long ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-static void use_lock(sneck_lock *lock, FILE *out)
+/* Until when the lock is surely ours. */
+static double end_ms(const sneck_lock *lock)
 {
     double before = now_ms();
-    double until = before + (double)sneck_lock_remaining_ms(lock);
-    fprintf(out, "held %.3f %.3f\n", now_ms(), until);
-    sleep_ms(rand() % 120);
+    return before + (double)sneck_lock_remaining_ms(lock);
+}
+
+/* One in four of those that are renewed outlives its ttl. */
+static long hold_ms(bool renewed)
+{
+    return renewed && rand() % 4 == 0 ? rand() % 900 : rand() % 120;
+}
+
+static void use_lock(sneck_lock *lock, bool renewed, FILE *out)
+{
+    double until = end_ms(lock);
+    fprintf(out, "held %.3f %.3f %lld\n", now_ms(), until, (long long)sneck_lock_fence(lock));
+    for (long left = hold_ms(renewed); left > 0; left -= 50) {
+        sleep_ms(left < 50 ? left : 50);
+        until = end_ms(lock);
+        fprintf(out, "still %.3f %.3f\n", now_ms(), until);
+    }
     fprintf(out, "releasing %.3f\n", now_ms());
     int status = sneck_lock_release(lock);
     fprintf(out, "released %.3f %s\n", now_ms(), sneck_status_name(status));
@@ -40,14 +56,16 @@ static void take_lock(sneck_client *client, FILE *out)
 {
     sneck_lock *lock;
     sneck_lock_options options = SNECK_LOCK_OPTIONS;
-    options.ttl_ms = ttls[rand() % 3];
+    options.renew = rand() % 2;
+    options.ttl_ms = options.renew ? ttls[0] : ttls[rand() % 3];
+    options.fence = true;
     options.fair = true;
     if (sneck_lock_new(&lock, client, "history", 7, &options, NULL))
         abort();
     fprintf(out, "asked %.3f\n", now_ms());
     int status = sneck_lock_acquire(lock, waits[rand() % 4]);
     if (status == SNECK_OK) {
-        use_lock(lock, out);
+        use_lock(lock, options.renew, out);
     } else {
         fprintf(out, "missed %.3f %s\n", now_ms(), sneck_status_name(status));
         sleep_ms(20);

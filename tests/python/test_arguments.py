@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
 from typing import Any
 
 import pytest
@@ -38,6 +36,27 @@ def test_a_bad_ttl_is_refused(offline: sneck.Client, ttl: float) -> None:
 def test_a_bad_wait_is_refused(offline: sneck.Client, wait: float) -> None:
     with pytest.raises(ValueError, match="wait"):
         offline.lock("x", wait=wait)
+
+
+@pytest.mark.parametrize("max_hold", [*BAD_NUMBERS, 0, 0.0])
+def test_a_bad_max_hold_is_refused(offline: sneck.Client, max_hold: float) -> None:
+    for make in (offline.lock, offline.rlock):
+        with pytest.raises(ValueError, match="max_hold"):
+            make("x", max_hold=max_hold)
+    with pytest.raises(ValueError, match="max_hold"):
+        offline.adopt("x", "token", max_hold=max_hold)
+
+
+def test_an_option_that_is_none_is_refused(offline: sneck.Client) -> None:
+    for attempt in (
+        lambda: offline.lock("x", renewed=True),  # type: ignore[call-arg]
+        lambda: offline.rlock("x", renewed=True),  # type: ignore[call-arg]
+        lambda: offline.adopt("x", "token", renewed=True),  # type: ignore[call-arg]
+        lambda: offline.locked("x", renewed=True),  # type: ignore[call-arg]
+        lambda: sneck.locked("x", renewed=True),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(TypeError, match="renewed"):
+            attempt()
 
 
 @pytest.mark.parametrize("poll", [*BAD_NUMBERS, 0, 0.0])
@@ -149,21 +168,6 @@ def test_options_are_keywords_only() -> None:
         sneck.connect(NOWHERE, 5.0)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         sneck.connect(NOWHERE).lock("x", 10)  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_locks_and_clients_cannot_be_pickled(offline: sneck.Client, protocol: int) -> None:
-    with pytest.raises(TypeError, match="adopt"):
-        pickle.dumps(offline.lock("x"), protocol)
-    with pytest.raises(TypeError, match="connect"):
-        pickle.dumps(offline, protocol)
-
-
-def test_locks_and_clients_cannot_be_copied(offline: sneck.Client) -> None:
-    for each in (offline, offline.lock("x")):
-        for how in (copy.copy, copy.deepcopy):
-            with pytest.raises(TypeError, match="cannot be pickled"):
-                how(each)
 
 
 def test_classes_cannot_be_called() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import pickle
 import sys
+import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +28,51 @@ def use_lock(client: sneck.Client, name: str) -> None:
         lock.holder()
         repr(lock)
         client.adopt(name, lock.token).extend()
+
+
+def keep_leases(client: sneck.Client, name: str) -> None:
+    told: list[sneck.Lock] = []
+    lock = client.lock(name, fence=True, max_hold=9, on_lost=told.append)
+    with pytest.raises(sneck.NotOwned):
+        lock.keep_alive()
+    lock.acquire()
+    for on in (True, False, 1):
+        lock.keep_alive(on=bool(on))
+    assert (lock.lost, lock.lease) == (False, "held")
+    assert lock.fence is not None
+    lock.clone().acquire(blocking=False)
+    pickle.loads(pickle.dumps(client.lock(name)))
+    lock.release()
+    with client.lock(name, renew=True):
+        pass
+
+
+def be_told(client: sneck.Client, name: str) -> None:
+    told: list[bool] = []
+    lock = client.lock(name, ttl=0.003, renew=True, on_lost=lambda lock: told.append(lock.lost))
+    lock.acquire()
+    client.execute("DEL", name)
+    while not told:
+        time.sleep(0.001)
+    with contextlib.suppress(sneck.NotOwned):
+        lock.release()
+
+
+def go_before_being_told(client: sneck.Client, name: str) -> None:
+    lock = client.lock(name, ttl=0.003, renew=True, on_lost=id)
+    lock.acquire()
+    client.execute("DEL", name)
+
+
+def reenter(client: sneck.Client, name: str) -> None:
+    lock = client.rlock(name, fence=True, on_lost=print)
+    with lock, lock:
+        assert lock.owned
+        lock.extend()
+        client.update(f"{name}:value", lambda _: None, guard=lock)
+        lock.clone()
+    with contextlib.suppress(sneck.NotOwned):
+        lock.release()
 
 
 def fail_to_acquire(client: sneck.Client, name: str) -> None:
@@ -86,6 +133,10 @@ def give_bad_arguments(client: sneck.Client, name: str) -> None:
     bad: list[Callable[[], Any]] = [
         lambda: client.lock(name, ttl=-1),
         lambda: client.lock(name, poll=-1),
+        lambda: client.lock(name, max_hold=-1),
+        lambda: client.rlock(name, ttl=0.002, on_lost=print),
+        lambda: client.lock(name, on_lost=1),  # type: ignore[arg-type]
+        lambda: lock.keep_alive(1, 2),  # type: ignore[call-arg,arg-type]
         lambda: client.waiters(""),
         lambda: client.force_release(""),
         lambda: client.lock(""),
@@ -115,13 +166,17 @@ def connect(client: sneck.Client, name: str) -> None:
 
 @pytest.mark.parametrize(
     "action",
-    [use_lock, fail_to_acquire, ask_who_waits, execute, change, give_bad_arguments, connect],
+    [
+        *(use_lock, keep_leases, be_told, go_before_being_told, reenter),
+        *(fail_to_acquire, ask_who_waits),
+        *(execute, change, give_bad_arguments, connect),
+    ],
 )
 def test_calls_leave_nothing_behind(
     server: Server, name: str, action: Callable[[sneck.Client, str], None]
 ) -> None:
     classes = (
-        *(sneck.Client, sneck.Lock, sneck.Holder, sneck.Waiter, sneck.Stats),
+        *(sneck.Client, sneck.Lock, sneck.RLock, sneck.Holder, sneck.Waiter, sneck.Stats),
         *(sneck.NotOwned, sneck.ServerError, sneck.Conflict, sneck.Transaction),
     )
     with sneck.connect(server.url) as client:

@@ -1,0 +1,596 @@
+/* renewal.c - keeps held leases alive, from one thread for each client.
+ *
+ * The thread has a link of its own, and an extend.lua for each lock when a third of
+ * its lease is gone; what is due together leaves in one write. It needs nothing of
+ * the program: no signal is delivered to it, and a Python thread that computes
+ * without end does not hold it up.
+ *
+ *              due            answered well
+ *   HELD ------------> renewing ---------> HELD, due when a third is gone
+ *    ^                    | \-- not ours --> lost: told, and out of the heap
+ *    |     pause          v
+ *    +---------------- failed, or no answer within a third of the ttl
+ *
+ * It goes on after failures until the validity deadline has passed: then the lock
+ * is lost as well, whatever the server would say.
+ *
+ * Who releases takes the lock out of the heap first. A renewal under way at that
+ * moment finds the key without its token and does nothing, or comes before the release
+ * and is not believed.
+ */
+#include "renewal.h"
+
+#include "fork.h"
+#include "lock_op.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define GRAIN_MAX_MS 32     /* what is due within that is renewed together */
+#define RETRY_MAX_MS 500
+#define FIRST_SIZE 16
+
+static sneck_client *client_of(struct renewal *r)
+{
+    return (sneck_client *)((char *)r - offsetof(sneck_client, renewal));
+}
+
+/* ------------------------------------------------------------------ the heap */
+
+static void put(struct renewal *r, size_t place, sneck_lock *lock)
+{
+    r->heap[place - 1] = lock;
+    lock->lease.place = place;
+}
+
+/* Moves the lock from a free place towards the top or the bottom until it fits. */
+static void settle(struct renewal *r, size_t place, sneck_lock *lock)
+{
+    int64_t due_ms = lock->lease.due_ms;
+    for (; place > 1 && r->heap[place / 2 - 1]->lease.due_ms > due_ms; place /= 2)
+        put(r, place, r->heap[place / 2 - 1]);
+    for (size_t child; (child = 2 * place) <= r->count; place = child) {
+        if (child < r->count &&
+            r->heap[child]->lease.due_ms < r->heap[child - 1]->lease.due_ms)
+            child++;
+        if (r->heap[child - 1]->lease.due_ms >= due_ms)
+            break;
+        put(r, place, r->heap[child - 1]);
+    }
+    put(r, place, lock);
+}
+
+static bool make_room(struct renewal *r)
+{
+    if (r->count < r->size)
+        return true;
+    size_t size = r->size ? 2 * r->size : FIRST_SIZE;
+    sneck_lock **grown = realloc(r->heap, size * sizeof *grown);
+    if (!grown)
+        return false;
+    r->heap = grown;
+    r->size = size;
+    return true;
+}
+
+/* Takes the lock out of the heap; the heap's reference is the caller's now. */
+static void take_out(struct renewal *r, sneck_lock *lock)
+{
+    size_t place = lock->lease.place;
+    sneck_lock *last = r->heap[--r->count];
+    lock->lease.place = 0;
+    lock->lease.op = NULL;
+    if (last != lock)
+        settle(r, place, last);
+}
+
+static void set_due(struct renewal *r, sneck_lock *lock, int64_t due_ms)
+{
+    lock->lease.due_ms = due_ms;
+    settle(r, lock->lease.place, lock);
+}
+
+/* -------------------------------------------------------------------- the times */
+
+static int64_t third(const sneck_lock *lock)
+{
+    return lock->ttl_ms / 3 > 0 ? lock->ttl_ms / 3 : 1;
+}
+
+/* When a third of the lease is gone, rounded so that others are due then as well. */
+static int64_t renewal_due_ms(const sneck_lock *lock, int64_t deadline_ms)
+{
+    int64_t due = deadline_ms - 2 * third(lock), grain = 1;
+    while (2 * grain <= GRAIN_MAX_MS && 2 * grain <= lock->ttl_ms / 64)
+        grain *= 2;
+    return due - due % grain;
+}
+
+static int64_t retry_due_ms(const sneck_lock *lock, int64_t now)
+{
+    int64_t pause = lock->ttl_ms / 20;
+    return now + (pause < 1 ? 1 : pause > RETRY_MAX_MS ? RETRY_MAX_MS : pause);
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---------------------------------------------------------------- after a fork */
+
+static void free_own_link(sneck_link *link)
+{
+    while (link->pending || link->ended || link->told)
+        sneck_op_free(link->pending ? link->pending : link->ended ? link->ended : link->told);
+    sneck_link_free(link); /* with it, maybe, the client */
+}
+
+/* In a child there is no such thread, and the locks in the heap are the parent's.
+ * The mutex was held while the process forked, and is now, so the heap is whole; the
+ * link is so only if the thread was asleep. */
+static void leave_to_parent(struct renewal *r)
+{
+    size_t count = r->count;
+    pthread_cond_init(&r->told_over, NULL);
+    r->fork_count = sneck__fork_count();
+    r->running = false;
+    r->told = NULL;
+    r->wake[0] = r->wake[1] = -1; /* closed in this child already */
+    r->count = 0;
+    for (size_t i = 0; i < count; i++)
+        r->heap[i]->lease.place = 0;
+    for (size_t i = 0; i < count; i++)
+        sneck__lock_drop(r->heap[i]);
+    sneck_link *link = r->asleep ? r->link : NULL;
+    r->asleep = false;
+    r->link = NULL;
+    if (link)
+        free_own_link(link);
+}
+
+/* Takes the mutex. */
+static void enter_renewal(struct renewal *r)
+{
+    pthread_mutex_lock(&r->mutex);
+    if (r->fork_count != sneck__fork_count())
+        leave_to_parent(r);
+}
+
+static void leave_renewal(struct renewal *r)
+{
+    pthread_mutex_unlock(&r->mutex);
+}
+
+/* --------------------------------------------------------------------- losses */
+
+static bool is_own_thread(const struct renewal *r)
+{
+    return r->running && pthread_equal(pthread_self(), r->thread);
+}
+
+/* Takes a lost lock out and calls back. The mutex is held, but not meanwhile. An answer
+ * to its last renewal would come too late to be told. */
+static void tell_lost(struct renewal *r, sneck_lock *lock)
+{
+    if (lock->lease.op)
+        sneck_op_cancel(lock->lease.op);
+    take_out(r, lock);
+    if (lock->on_lost) {
+        r->told = lock;
+        leave_renewal(r);
+        lock->on_lost(lock, lock->on_lost_data);
+        enter_renewal(r);
+        r->told = NULL;
+        pthread_cond_broadcast(&r->told_over);
+    }
+    leave_renewal(r);
+    sneck__lock_drop(lock);
+    enter_renewal(r);
+}
+
+/* --------------------------------------------------------------- what is due */
+
+static void renew(struct renewal *r, sneck_lock *lock, const struct lock_lease *lease,
+                  int64_t now)
+{
+    sneck_op *op;
+    if (sneck_lock_extend_start(&op, lock, r->link, 0) != SNECK_OK) {
+        set_due(r, lock, sooner(lease->deadline_ms, retry_due_ms(lock, now)));
+        return;
+    }
+    lock->lease.op = op;
+    set_due(r, lock, sooner(lease->deadline_ms, now + third(lock)));
+}
+
+/* Does what is due about one lock. True: the link is to be stepped. */
+static bool act(struct renewal *r, sneck_lock *lock, int64_t now)
+{
+    struct lock_lease lease = sneck__lock_lease(lock);
+    int64_t left = lease.deadline_ms - now;
+    if (!lease.owned && !lease.lost) {
+        take_out(r, lock);
+        sneck__lock_drop(lock);
+    } else if (lease.lost || left <= 0) {
+        tell_lost(r, lock);
+    } else if (lock->lease.op) {
+        set_due(r, lock, sooner(lease.deadline_ms, now + third(lock)));
+        sneck__link_fail(r->link, "no answer to a renewal in time");
+        return true;
+    } else if (now >= lock->lease.hold_end_ms) {
+        set_due(r, lock, lease.deadline_ms);
+    } else if (lock->lease.paused && left > third(lock)) {
+        set_due(r, lock, lease.deadline_ms - third(lock));
+    } else {
+        renew(r, lock, &lease, now);
+        return true;
+    }
+    return false; /* the lock may be gone */
+}
+
+static bool is_due(const struct renewal *r, int64_t now)
+{
+    return !r->stopping && r->count > 0 && r->heap[0]->lease.due_ms <= now;
+}
+
+/* True: the link is to be stepped. */
+static bool do_due(struct renewal *r)
+{
+    bool queued = false;
+    enter_renewal(r);
+    for (int64_t now; is_due(r, now = sneck__now_ms());)
+        queued = act(r, r->heap[0], now) || queued;
+    leave_renewal(r);
+    return queued;
+}
+
+/* A renewal has ended. */
+static void finish_renewal(struct renewal *r, sneck_op *op)
+{
+    sneck_lock *lock = ((struct lock_op *)op)->lock;
+    enter_renewal(r);
+    if (lock->lease.place && lock->lease.op == op) {
+        struct lock_lease lease = sneck__lock_lease(lock);
+        int64_t now = sneck__now_ms();
+        lock->lease.op = NULL;
+        if (op->status == SNECK_OK)
+            set_due(r, lock, renewal_due_ms(lock, lease.deadline_ms));
+        else if (op->status == SNECK_NOT_OWNER)
+            set_due(r, lock, now); /* lost, or released meanwhile */
+        else
+            set_due(r, lock, sooner(lease.deadline_ms, retry_due_ms(lock, now)));
+        sneck__lock_note_renewal(lock, op->status == SNECK_OK);
+    }
+    leave_renewal(r);
+    sneck_op_free(op);
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+/* False: stop. */
+static bool fall_asleep(struct renewal *r, int64_t *timeout_ms)
+{
+    *timeout_ms = sneck_link_timeout_ms(r->link);
+    enter_renewal(r);
+    bool stopping = r->stopping;
+    int64_t due_ms = r->count > 0 ? r->heap[0]->lease.due_ms : NEVER_MS;
+    r->asleep = !stopping;
+    r->sleeps_until_ms = due_ms;
+    leave_renewal(r);
+    if (due_ms != NEVER_MS) {
+        int64_t left = due_ms - sneck__now_ms();
+        if (left < 0)
+            left = 0;
+        if (*timeout_ms < 0 || left < *timeout_ms)
+            *timeout_ms = left < 60000 ? left : 60000;
+    }
+    return !stopping;
+}
+
+static void wake_up(struct renewal *r)
+{
+    char bytes[64];
+    enter_renewal(r);
+    r->asleep = false;
+    leave_renewal(r);
+    while (read(r->wake[0], bytes, sizeof bytes) > 0)
+        ;
+}
+
+static void drop_all(struct renewal *r)
+{
+    enter_renewal(r);
+    r->running = false;
+    while (r->count > 0) {
+        sneck_lock *lock = r->heap[r->count - 1];
+        take_out(r, lock);
+        leave_renewal(r);
+        sneck__lock_drop(lock);
+        enter_renewal(r);
+    }
+    leave_renewal(r);
+}
+
+static void *run_renewal(void *data)
+{
+    struct renewal *r = data;
+    sneck_link *link = r->link;
+    unsigned fork_count = sneck__fork_count();
+    struct readable readable = {false, false};
+    int64_t timeout_ms;
+    for (;;) {
+        sneck__link_step(link, readable);
+        readable = (struct readable){false, false};
+        for (sneck_op *op; (op = sneck_link_ended(link));)
+            finish_renewal(r, op);
+        bool queued = do_due(r);
+        if (fork_count != sneck__fork_count()) {
+            free_own_link(link); /* on_lost forked, and came back in the child */
+            return NULL;
+        }
+        if (queued)
+            continue;
+        if (!fall_asleep(r, &timeout_ms))
+            break;
+        sneck__wait(link, r->wake[0], timeout_ms, &readable);
+        wake_up(r);
+    }
+    drop_all(r);
+    free_own_link(link);
+    return NULL; /* the client may be gone */
+}
+
+static void wake_thread(struct renewal *r, int64_t due_ms)
+{
+    if (due_ms >= r->sleeps_until_ms)
+        return;
+    r->sleeps_until_ms = due_ms;
+    while (write(r->wake[1], "", 1) < 0 && errno == EINTR)
+        ;
+}
+
+/* ------------------------------------------------------- the thread's beginning, end */
+
+static bool open_pipe(int ends[2])
+{
+    if (pipe(ends) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+        fcntl(ends[i], F_SETFL, O_NONBLOCK);
+        sneck__fork_note(ends[i]);
+    }
+    return true;
+}
+
+static void close_pipe(int ends[2])
+{
+    for (int i = 0; i < 2; i++) {
+        sneck__fork_forget(ends[i]);
+        close(ends[i]);
+        ends[i] = -1;
+    }
+}
+
+/* The new thread takes none of the program's signals. What a fault in on_lost raises
+ * is not one of those. */
+static bool create_thread(struct renewal *r)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigset_t masked, before;
+    sigfillset(&masked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&masked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &masked, &before);
+    bool ok = pthread_create(&r->thread, NULL, run_renewal, r) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ok;
+}
+
+/* The mutex is held, so the thread begins to look when everything is there. */
+static bool begin_thread(struct renewal *r)
+{
+    if (sneck_link_new(&r->link, client_of(r)) != SNECK_OK)
+        return false;
+    if (!open_pipe(r->wake)) {
+        sneck_link_free(r->link);
+        r->link = NULL;
+        return false;
+    }
+    r->sleeps_until_ms = 0;
+    r->asleep = false;
+    r->running = create_thread(r);
+    if (!r->running) {
+        close_pipe(r->wake);
+        sneck_link_free(r->link);
+        r->link = NULL;
+    }
+    return r->running;
+}
+
+int sneck__renewal_start(sneck_client *client)
+{
+    struct renewal *r = &client->renewal;
+    enter_renewal(r);
+    int status = SNECK_OK;
+    if (r->stopping)
+        status = SNECK_INVALID;
+    else if (!r->running && !begin_thread(r))
+        status = SNECK_NO_MEMORY;
+    leave_renewal(r);
+    return status;
+}
+
+void sneck__renewal_stop(sneck_client *client)
+{
+    struct renewal *r = &client->renewal;
+    enter_renewal(r);
+    bool join = r->running && !r->stopping;
+    bool own = is_own_thread(r);
+    r->stopping = true;
+    if (join)
+        wake_thread(r, INT64_MIN);
+    while (r->told && !own) /* another one may be joining the thread */
+        pthread_cond_wait(&r->told_over, &r->mutex);
+    leave_renewal(r);
+    if (join && own)
+        pthread_detach(r->thread);
+    else if (join)
+        pthread_join(r->thread, NULL);
+}
+
+void sneck__renewal_init(struct renewal *r)
+{
+    pthread_mutex_init(&r->mutex, NULL);
+    pthread_cond_init(&r->told_over, NULL);
+    r->fork_count = sneck__fork_count();
+    r->wake[0] = r->wake[1] = -1;
+    sneck__fork_hold(&r->hold, &r->mutex);
+}
+
+void sneck__renewal_clear(struct renewal *r)
+{
+    sneck__fork_let_go(&r->hold);
+    if (r->wake[0] >= 0)
+        close_pipe(r->wake);
+    free(r->heap);
+    pthread_cond_destroy(&r->told_over);
+    pthread_mutex_destroy(&r->mutex);
+}
+
+/* ------------------------------------------------------------ what locks call */
+
+static struct renewal *renewal_of(sneck_lock *lock)
+{
+    return &lock->client->renewal;
+}
+
+/* Takes the mutex; in a child the lock's place was in the parent's heap. */
+static struct renewal *enter_for(sneck_lock *lock)
+{
+    struct renewal *r = renewal_of(lock);
+    enter_renewal(r);
+    if (lock->lease.fork_count != r->fork_count) {
+        lock->lease.fork_count = r->fork_count;
+        lock->lease.op = NULL;
+        lock->lease.paused = 0;
+    }
+    return r;
+}
+
+int sneck__renewal_add(sneck_lock *lock)
+{
+    int status = sneck__renewal_start(lock->client);
+    if (status != SNECK_OK)
+        return status;
+    struct lock_lease lease = sneck__lock_lease(lock);
+    int64_t now = sneck__now_ms();
+    atomic_store(&lock->lease.used, true);
+    struct renewal *r = enter_for(lock);
+    if (r->stopping)
+        status = SNECK_INVALID;
+    else if (!lock->lease.place && !make_room(r))
+        status = SNECK_NO_MEMORY;
+    else {
+        lock->lease.op = NULL;
+        lock->lease.due_ms = lease.deadline_ms == NEVER_MS ? now
+                                                           : renewal_due_ms(lock, lease.deadline_ms);
+        lock->lease.hold_end_ms = lock->max_hold_ms == SNECK_FOREVER
+            ? NEVER_MS : sneck__later_ms(now, lock->max_hold_ms);
+        size_t place = lock->lease.place;
+        if (!place) {
+            sneck__lock_share(lock);
+            place = ++r->count;
+        }
+        settle(r, place, lock);
+        wake_thread(r, lock->lease.due_ms);
+    }
+    leave_renewal(r);
+    return status;
+}
+
+static void remove_from(struct renewal *r, sneck_lock *lock)
+{
+    bool was_there = lock->lease.place != 0;
+    if (was_there)
+        take_out(r, lock);
+    leave_renewal(r);
+    if (was_there)
+        sneck__lock_drop(lock);
+}
+
+void sneck__renewal_remove(sneck_lock *lock)
+{
+    if (atomic_load(&lock->lease.used))
+        remove_from(enter_for(lock), lock);
+}
+
+void sneck__renewal_forget(sneck_lock *lock)
+{
+    if (!atomic_load(&lock->lease.used))
+        return;
+    struct renewal *r = enter_for(lock);
+    while (r->told == lock && !is_own_thread(r))
+        pthread_cond_wait(&r->told_over, &r->mutex);
+    remove_from(r, lock);
+}
+
+/* The lease has changed. */
+static void look_again(struct renewal *r, sneck_lock *lock)
+{
+    if (!lock->lease.place || lock->lease.op)
+        return;
+    struct lock_lease lease = sneck__lock_lease(lock);
+    if (!lease.lost && lease.deadline_ms == NEVER_MS)
+        return;
+    set_due(r, lock, lease.lost ? sneck__now_ms() : renewal_due_ms(lock, lease.deadline_ms));
+    wake_thread(r, lock->lease.due_ms);
+}
+
+void sneck__renewal_reset(sneck_lock *lock)
+{
+    if (!atomic_load(&lock->lease.used))
+        return;
+    struct renewal *r = enter_for(lock);
+    look_again(r, lock);
+    leave_renewal(r);
+}
+
+void sneck__renewal_pause(sneck_lock *lock, bool paused)
+{
+    if (!atomic_load(&lock->lease.used))
+        return;
+    struct renewal *r = enter_for(lock);
+    if (paused)
+        lock->lease.paused++;
+    else if (lock->lease.paused > 0 && --lock->lease.paused == 0)
+        look_again(r, lock);
+    leave_renewal(r);
+}
+
+int sneck_lock_renew(sneck_lock *lock, bool on)
+{
+    char message[SNECK_ERROR_SIZE];
+    const char *why = "not surely held by this object, so it cannot be renewed; acquire it first";
+    if (!on) {
+        sneck__renewal_remove(lock);
+        return SNECK_OK;
+    }
+    struct lock_lease lease = sneck__lock_lease(lock);
+    int status = SNECK_NOT_OWNER;
+    if (lease.owned && lease.deadline_ms > sneck__now_ms())
+        status = sneck__renewal_add(lock);
+    if (status == SNECK_OK)
+        return status;
+    if (status == SNECK_INVALID)
+        why = "its client is closed";
+    else if (status == SNECK_NO_MEMORY)
+        why = "the system gives no thread or memory for its renewal";
+    snprintf(message, sizeof message, "%s: %s", lock->what, why);
+    sneck__lock_report(lock, message, "");
+    return status;
+}

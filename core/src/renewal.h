@@ -1,0 +1,62 @@
+#ifndef SNECK_RENEWAL_H
+#define SNECK_RENEWAL_H
+
+#include "fork.h"
+#include "sneck.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* A client's thread that renews, and the locks that it keeps alive. */
+struct renewal {
+    pthread_mutex_t mutex;      /* for what follows; never held across I/O or a callback */
+    struct fork_hold hold;      /* of the mutex */
+    unsigned fork_count;        /* whose thread it is */
+    sneck_lock **heap;          /* the soonest due first; owned, each a reference */
+    size_t count, size;
+    bool running;               /* there is a thread, to be joined */
+    bool stopping;              /* for good */
+    bool asleep;                /* it waits, and touches neither link nor locks */
+    pthread_t thread;
+    int wake[2];                /* a pipe: what is written there ends its sleep */
+    int64_t sleeps_until_ms;    /* when it looks again by itself */
+    sneck_lock *told;           /* whose on_lost is running; NULL: none */
+    pthread_cond_t told_over;
+    sneck_link *link;           /* the thread's own */
+};
+
+/* A lock's part in it, under the same mutex. */
+struct lease {
+    atomic_bool used;           /* was ever renewed; read without the mutex */
+    unsigned fork_count;        /* in whose heap it is */
+    size_t place;               /* from 1 in the heap; 0: not renewed */
+    int64_t due_ms;             /* when something is to be done about it */
+    int64_t hold_end_ms;        /* no renewal after that */
+    sneck_op *op;               /* the renewal under way; NULL: none */
+    unsigned paused;            /* how many ask not to renew it right now */
+};
+
+void sneck__renewal_init(struct renewal *renewal);
+void sneck__renewal_clear(struct renewal *renewal);
+
+/* Makes sure that there is a thread; OK or NO_MEMORY. */
+int sneck__renewal_start(sneck_client *client);
+
+/* Ends the thread, after the callback that it may be in. */
+void sneck__renewal_stop(sneck_client *client);
+
+/* Renews the lock, whose token is held, from now on, or not any more. */
+int sneck__renewal_add(sneck_lock *lock);
+void sneck__renewal_remove(sneck_lock *lock);
+
+/* The handle is given up: removes the lock, and waits for its callback to end. */
+void sneck__renewal_forget(sneck_lock *lock);
+
+/* The lease was changed by an extend: it is renewed when that is due. */
+void sneck__renewal_reset(sneck_lock *lock);
+
+/* For a moment the key must not change, unless less than a third of the ttl is left. One
+ * that is under way already may still change it. */
+void sneck__renewal_pause(sneck_lock *lock, bool paused);
+
+#endif
