@@ -17,7 +17,7 @@ from sneck.testing import Server
 
 SOURCES = sorted((TESTS / "c").glob("test_*.c"))
 # not renewal_process: ThreadSanitizer knows no threads in the child of a fork
-THREADED = ["threads", "renewal", "renewal_faults", "rlock", "fence"]
+THREADED = ["threads", "renewal", "loss", "renewal_faults", "rlock", "fence"]
 LIMIT = 240  # seconds
 
 
@@ -78,7 +78,7 @@ def test_steps_of_the_wall_clock_change_no_wait_and_no_validity(
 
 
 def faketime() -> str:
-    """Ask faketime(1) for its library, which is not on the linker's path."""
+    """Ask the command of that name for its library, which is not on the linker's path."""
     show = ["faketime", "-f", "+0", "sh", "-c", "echo $LD_PRELOAD"]
     done = subprocess.run(show, env=os.environ, capture_output=True, text=True, check=True)
     return done.stdout.strip().replace("libfaketime.so", "libfaketimeMT.so")

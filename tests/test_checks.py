@@ -134,5 +134,6 @@ def test_no_file_is_too_long_to_read() -> None:
         check=True,
     ).stdout.split()
     lengths = {name: (TOP / name).read_text().count("\n") for name in listed}
-    header = "core/include/sneck.h"  # one file, since it is the reference
-    assert {n: length for n, length in lengths.items() if length > 600 and n != header} == {}
+    # the header is the reference, and there is one
+    limits = {"core/include/sneck.h": 800}
+    assert {name: n for name, n in lengths.items() if n > limits.get(name, 600)} == {}

@@ -1,6 +1,9 @@
 /* hold URL LOCKS TTL_MS SECONDS: holds many locks that are renewed, does nothing else, and
  * prints {"locks": ..., "held": ..., "core_percent": ...}: how many are held at the end, and
  * the CPU time of the process in that time. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* clock_gettime */
+#endif
 #include <sneck.h>
 
 #include <stdio.h>

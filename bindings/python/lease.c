@@ -40,11 +40,17 @@ PyObject *core_lock_fence(PyObject *object, void *Py_UNUSED(closure))
 
 PyObject *core_lock_not_renewed(const core_lock *self, int status)
 {
-    if (status != SNECK_NOT_OWNER)
-        return core_raise(self->state, status, "", "");
-    return PyErr_Format(self->state->errors[CORE_NotOwned],
-                        "lock %R: not held, so it cannot be renewed; acquire it first",
-                        self->name);
+    const char *why = status == SNECK_NOT_OWNER
+                          ? "not held, so it cannot be renewed; acquire it first"
+                      : status == SNECK_INVALID ? "its client is closed; connect again"
+                                                : "the system gives no memory or thread to renew it";
+    PyObject *message = PyUnicode_FromFormat("lock %R: %s", self->name, why);
+    const char *text = message ? PyUnicode_AsUTF8AndSize(message, NULL) : NULL;
+
+    if (text)
+        core_raise(self->state, status, text, "");
+    Py_XDECREF(message);
+    return NULL;
 }
 
 PyObject *core_lock_keep_alive(PyObject *object, PyObject *const *args, Py_ssize_t nargs,

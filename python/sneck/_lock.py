@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sneck._client import Client
 
 _Kind = TypeVar("_Kind", bound="Lock")
-OnLost: TypeAlias = "Callable[[Lock], object] | None"
+OnLost: TypeAlias = Callable[["Lock"], object] | None
 
 
 class Options(NamedTuple):

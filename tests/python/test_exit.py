@@ -87,6 +87,26 @@ def test_it_ends_well(server: Server, name: str, spawn: Spawn, how: str) -> None
             assert (process.returncode, output) == (0, "")
 
 
+WAITED_FOR = """
+began = threading.Event()
+
+def slowly(lock):
+    began.set()
+    for _ in range(50):
+        time.sleep(0.002)
+    print("done")
+
+held = lock(slowly)
+client.execute("DEL", name)
+began.wait()
+"""
+
+
+def test_a_callback_that_runs_is_waited_for(server: Server, name: str, spawn: Spawn) -> None:
+    output, _ = spawn(BEGIN + WAITED_FOR, server.url, name).communicate(timeout=LIMIT)
+    assert output == "done\n"
+
+
 ENDLESS = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -101,6 +101,8 @@ def test_a_closed_client_renews_nothing(server: Server, client: sneck.Client, na
     lock = closing.lock(name, ttl=TTL, renew=True)
     lock.acquire()
     closing.close()
+    with pytest.raises(ValueError, match=rf"{name}.* closed"):
+        lock.keep_alive()
     assert outlive(client.lock(name)) is None
     assert lock.lost
 
