@@ -19,6 +19,7 @@
 #include "acquire.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LAST_ANSWER_MS 500  /* how long a reply may overrun the wait */
@@ -41,11 +42,9 @@ bool sneck__acquire_time_left(const struct acquire *a)
 void sneck__acquire_expect(struct acquire *a)
 {
     a->sent_ms = sneck__now_ms();
-    a->base.op.timer_ms = NEVER_MS;
-    if (a->wait_ms > 0 && a->end_ms != NEVER_MS) {
-        int64_t last = a->sent_ms + LAST_ANSWER_MS;
-        a->base.op.timer_ms = a->end_ms > last ? a->end_ms : last;
-    }
+    int64_t last = a->sent_ms + LAST_ANSWER_MS;
+    bool limited = a->wait_ms > 0 && a->end_ms != NEVER_MS;
+    sneck__op_set_timer(&a->base.op, !limited ? NEVER_MS : a->end_ms > last ? a->end_ms : last);
 }
 
 static void set_lock(struct acquire *a)
@@ -60,7 +59,7 @@ static void set_lock(struct acquire *a)
 
 static void clean_up(struct acquire *a)
 {
-    sneck__lock_op_clean_up(&a->base, a->token, a->token_len, a->entry, a->entry_len);
+    sneck__lock_op_clean_up(&a->base, a->token, a->token_len, a->token, a->entry_len);
 }
 
 /* -------------------------------------------------------------------- ending */
@@ -89,9 +88,8 @@ void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
     sneck__note_busy(counters_of(a), lock->hash, a->contended);
 }
 
-static void describe_holder(const struct acquire *a, char out[256])
+static void describe_holder(const sneck_holder *h, char out[256])
 {
-    const sneck_holder *h = &a->holder;
     char ends[48] = "without an expiry: it may never end";
     if (h->ttl_ms >= 0)
         snprintf(ends, sizeof ends, "its lease ends in %lld ms", (long long)h->ttl_ms);
@@ -102,10 +100,10 @@ static void describe_holder(const struct acquire *a, char out[256])
                  *h->label ? ", label " : "", h->label, ends);
 }
 
-void sneck__acquire_not_free(struct acquire *a)
+void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder)
 {
     char who[256];
-    describe_holder(a, who);
+    describe_holder(holder, who);
     if (a->wait_ms == 0)
         sneck__op_end(&a->base.op, SNECK_BUSY, "%s: %s", a->base.lock->what, who);
     else
@@ -160,7 +158,7 @@ static bool acquire_reply(sneck_op *op, redisReply *reply)
 {
     struct acquire *a = (struct acquire *)op;
     a->answered = true;
-    op->timer_ms = NEVER_MS;
+    sneck__op_set_timer(op, NEVER_MS);
     if (reply->type == REDIS_REPLY_ERROR && sneck__acquire_time_left(a) &&
         passes_by_itself(reply))
         sneck__wait_retry(a);
@@ -179,7 +177,7 @@ static void acquire_lost(sneck_op *op, bool sent)
     struct acquire *a = (struct acquire *)op;
     a->uncertain = a->uncertain || sent || a->queued_ms != 0;
     a->granted = false;
-    op->timer_ms = NEVER_MS;
+    sneck__op_set_timer(op, NEVER_MS);
     bool gone = op->link->fail_status == SNECK_CONNECTION;
     if (gone && sneck__acquire_time_left(a) && (a->answered || a->uncertain)) {
         sneck__wait_retry(a);
@@ -234,6 +232,12 @@ static void acquire_cancel(sneck_op *op)
         clean_up(a);
 }
 
+static void acquire_clear(sneck_op *op)
+{
+    free(((struct acquire *)op)->former);
+    sneck__lock_op_clear(op);
+}
+
 static const struct op_class acquire_class = {
     .reply = acquire_reply,
     .lost = acquire_lost,
@@ -241,7 +245,7 @@ static const struct op_class acquire_class = {
     .wake = acquire_wake,
     .message = acquire_message,
     .cancel = acquire_cancel,
-    .clear = sneck__lock_op_clear,
+    .clear = acquire_clear,
 };
 
 /* ----------------------------------------------------------------- the public */

@@ -4,10 +4,13 @@
 #include "op.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void report(sneck_lock *lock, const char *error, const char *code)
 {
-    snprintf(lock->error, sizeof lock->error, "%s", error);
+    free(lock->error);
+    lock->error = strdup(error);
     snprintf(lock->server_code, sizeof lock->server_code, "%s", code);
 }
 
@@ -16,7 +19,7 @@ static int finish(sneck_lock *lock, sneck_op *op)
 {
     int status = sneck_op_wait(op, NULL, NULL);
     if (status != SNECK_OK)
-        report(lock, op->error, op->server_code);
+        report(lock, sneck_op_error(op), op->server_code);
     sneck_op_free(op);
     return status;
 }
@@ -94,7 +97,7 @@ int sneck_execute(sneck_reply **out, sneck_client *client, size_t argc,
     if (status == SNECK_OK)
         *out = sneck__execute_take(op);
     else
-        sneck__client_report(client, op->error, op->server_code);
+        sneck__client_report(client, sneck_op_error(op), op->server_code);
     sneck_op_free(op);
     return status;
 }

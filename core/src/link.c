@@ -180,9 +180,7 @@ static void link_reply(struct wire *wire, redisReply *reply)
 
 void sneck__link_deliver(sneck_link *link, const char *message, size_t len)
 {
-    for (sneck_op *op = link->pending; op; op = op->next)
-        if (sneck__op_message(op, message, len))
-            return;
+    sneck__listeners_tell(&link->listeners, message, len);
 }
 
 static const struct wire_owner link_owner = {NULL, link_ready, link_reply, link_failed};
@@ -256,13 +254,15 @@ static void check_limit(sneck_link *link, int64_t now)
     fail(link, SNECK_CONNECTION, why);
 }
 
+static sneck_op *op_of_timer(struct heap_item *item)
+{
+    return (sneck_op *)((char *)item - offsetof(sneck_op, timer));
+}
+
 static void fire_timers(sneck_link *link, int64_t now)
 {
-    for (sneck_op *op = link->pending, *next; op; op = next) {
-        next = op->next; /* it may end, and leave the list */
-        if (now >= op->timer_ms)
-            sneck__op_timer(op);
-    }
+    while (sneck__heap_due_ms(&link->timers) <= now)
+        sneck__op_timer(op_of_timer(link->timers.items[0]));
 }
 
 static bool must_open(const sneck_link *link)
@@ -317,8 +317,7 @@ int64_t sneck_link_timeout_ms(const sneck_link *link)
                            sneck__wire_limit_ms(&link->inbox.wire));
     if (link->wire.state == WIRE_READY && link->count > 0)
         next = earlier(next, request_at(link, 0)->limit_ms);
-    for (const sneck_op *op = link->pending; op; op = op->next)
-        next = earlier(next, op->timer_ms);
+    next = earlier(next, sneck__heap_due_ms(&link->timers));
     if (next == NEVER_MS)
         return -1;
     int64_t now = sneck__now_ms();
@@ -354,6 +353,8 @@ void sneck_link_free(sneck_link *link)
     sneck__wire_clear(&link->wire);
     sneck__wire_clear(&link->inbox.wire);
     free(link->requests);
+    free(link->timers.items);
+    free(link->listeners.slots);
     sneck__client_drop(link->client);
     free(link);
 }

@@ -1,7 +1,9 @@
 #ifndef SNECK_LINK_H
 #define SNECK_LINK_H
 
+#include "heap.h"
 #include "inbox.h"
+#include "listeners.h"
 #include "sneck.h"
 #include "text.h"
 #include "wire.h"
@@ -29,6 +31,9 @@ struct sneck_link {
     /* The ops on this link, doubly linked: under way; ended, and not yet told by
      * sneck_link_ended(); told. */
     sneck_op *pending, *ended, *told;
+    size_t op_count;                 /* in all three */
+    struct heap timers;              /* of ops; has room for all of them */
+    struct listeners listeners;
     sneck_link *next_idle;           /* in the client's pool */
 
     int fail_status;                 /* of the last failure, with its message */

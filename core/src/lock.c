@@ -60,6 +60,7 @@ static void destroy_lock(sneck_lock *lock)
     free(lock->fence_key.text);
     free(lock->label);
     free(lock->token);
+    free(lock->error);
     free(lock);
 }
 
@@ -446,5 +447,5 @@ const char *sneck_lock_server_code(const sneck_lock *lock)
 
 const char *sneck_lock_error(const sneck_lock *lock)
 {
-    return lock->error;
+    return lock->error ? lock->error : "";
 }

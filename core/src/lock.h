@@ -43,7 +43,7 @@ struct sneck_lock {
     bool failing;               /* the last renewal failed */
     int64_t deadline_ms;        /* validity; 0: not known */
     int64_t fence;              /* of the last acquire; 0: none */
-    char error[SNECK_ERROR_SIZE];
+    char *error;                /* owned; NULL: none yet, or no memory for it */
     char server_code[CODE_SIZE];
 };
 

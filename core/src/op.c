@@ -49,13 +49,15 @@ void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *cli
         return NULL;
     op->class = class;
     op->status = SNECK_PENDING;
-    op->timer_ms = NEVER_MS;
     op->pooled = !link;
     op->link = link ? link : sneck__client_borrow(client);
-    if (!op->link) {
+    if (!op->link || !sneck__heap_reserve(&op->link->timers, op->link->op_count + 1)) {
+        if (op->link && op->pooled)
+            sneck__client_give_back(op->link);
         free(op);
         return NULL;
     }
+    op->link->op_count++;
     enlist(op, &op->link->pending);
     if (sneck__client_closed(client))
         sneck__op_end(op, SNECK_INVALID, "client of %s: it is closed",
@@ -69,6 +71,7 @@ static void leave_link(sneck_op *op)
         sneck__link_abandon(op->link, op);
     op->in_flight = 0;
     delist(op);
+    op->link->op_count--;
     op->link = NULL;
 }
 
@@ -92,19 +95,30 @@ void sneck_op_free(sneck_op *op)
         sneck__client_give_back(link);
     if (op->class->clear)
         op->class->clear(op);
+    free(op->error);
     free(op);
 }
 
 /* -------------------------------------------------------------------- ending */
 
+static void keep_message(sneck_op *op, int status, const char *format, va_list args)
+{
+    char text[SNECK_ERROR_SIZE];
+    if (status == SNECK_OK)
+        return;
+    vsnprintf(text, sizeof text, format, args);
+    op->error = strdup(text);
+}
+
 void sneck__op_end(sneck_op *op, int status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(op->error, sizeof op->error, format, args);
+    keep_message(op, status, format, args);
     va_end(args);
     op->status = status;
-    op->timer_ms = NEVER_MS;
+    sneck__op_set_timer(op, NEVER_MS);
+    sneck__listen_no_more(&op->link->listeners, op);
     delist(op);
     enlist(op, &op->link->ended);
     if (status == SNECK_UNKNOWN)
@@ -162,6 +176,14 @@ void sneck__op_end_reply(sneck_op *op, const redisReply *reply, const char *what
     sneck__code_word(op->server_code, reply->str, (size_t)reply->len);
     sneck__op_end(op, SNECK_SERVER, "%s: %s: %.200s%s", what, place, reply->str,
                   advice(op->server_code, reply->str));
+}
+
+void sneck__op_set_timer(sneck_op *op, int64_t due_ms)
+{
+    if (due_ms == NEVER_MS)
+        sneck__heap_take(&op->link->timers, &op->timer);
+    else
+        sneck__heap_put(&op->link->timers, &op->timer, due_ms);
 }
 
 /* -------------------------------------------------------------------- sending */
@@ -231,7 +253,7 @@ void sneck__op_lost(sneck_op *op, bool sent)
 
 void sneck__op_timer(sneck_op *op)
 {
-    op->timer_ms = NEVER_MS;
+    sneck__op_set_timer(op, NEVER_MS);
     op->class->timer(op);
 }
 
@@ -312,7 +334,10 @@ int sneck_op_status(const sneck_op *op)
 
 const char *sneck_op_error(const sneck_op *op)
 {
-    return op->error;
+    if (op->error)
+        return op->error;
+    /* without memory for a message, what the status says */
+    return op->status == SNECK_OK || op->status == SNECK_PENDING ? "" : sneck_status_text(op->status);
 }
 
 const char *sneck_op_server_code(const sneck_op *op)

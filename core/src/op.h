@@ -2,6 +2,7 @@
 #define SNECK_OP_H
 
 #include "clock.h"
+#include "heap.h"
 #include "link.h"
 #include "script.h"
 #include "sneck.h"
@@ -37,7 +38,10 @@ struct sneck_op {
     sneck_op **list;            /* which of the link's it is in */
     sneck_op *prev, *next;      /* in that list */
     int status;
-    int64_t timer_ms;           /* NEVER_MS: off */
+    struct heap_item timer;     /* in the link's timers while it is on */
+    bool listening;             /* in the link's listeners, for a token with this hash */
+    uint32_t listens_for;
+    sneck_op *next_listener;
     size_t in_flight;           /* its requests that the link still holds */
 
     /* The script under way, kept for EVAL should the server not know it. */
@@ -47,7 +51,7 @@ struct sneck_op {
     size_t argc;
 
     char server_code[CODE_SIZE];
-    char error[SNECK_ERROR_SIZE];
+    char *error;                /* owned; NULL: none */
 };
 
 /* Allocates an op of `size` bytes, its first member a sneck_op, on a link; NULL
@@ -59,6 +63,9 @@ void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *cli
 /* Ends the op with a status and one line. */
 __attribute__((format(printf, 3, 4)))
 void sneck__op_end(sneck_op *op, int status, const char *format, ...);
+
+/* Sets its timer, in place of the one before; NEVER_MS: off. */
+void sneck__op_set_timer(sneck_op *op, int64_t due_ms);
 
 /* Sends one command for the op; ends it with NO_MEMORY where that fails. */
 void sneck__op_send(sneck_op *op, struct command command);

@@ -91,9 +91,9 @@ static int pause_after(struct run *run, int conflicts)
     sneck_op *op = sneck__op_new(sizeof *op, &pause_class, run->client, NULL);
     if (!op)
         return SNECK_NO_MEMORY;
-    op->timer_ms = due < run->end_ms ? due : run->end_ms;
+    sneck__op_set_timer(op, due < run->end_ms ? due : run->end_ms);
     int status = sneck_op_wait(op, run->options->interrupt, run->options->interrupt_data);
-    memcpy(run->error, op->error, sizeof run->error);
+    snprintf(run->error, sizeof run->error, "%s", sneck_op_error(op));
     sneck_op_free(op);
     return status;
 }
@@ -141,7 +141,7 @@ static int take_order(void *data)
     run->ordered = status == SNECK_OK;
     sneck__note_busy(counters, run->hot,
                      !run->ordered || sneck__was_busy(counters, run->order->hash));
-    memcpy(run->error, op->error, sizeof run->error);
+    snprintf(run->error, sizeof run->error, "%s", sneck_op_error(op));
     sneck_op_free(op);
     return status == SNECK_INTERRUPTED ? status : SNECK_OK;
 }

@@ -158,9 +158,9 @@ static bool still_connected(const sneck_tx *tx)
 static int exchange_failed(sneck_tx *tx, const struct exchange *x, bool was_there)
 {
     if (x->op.status == SNECK_CONNECTION && (was_there || tx->conflicts > 0 || x->reached))
-        return lose(tx, x->op.error);
+        return lose(tx, sneck_op_error(&x->op));
     memcpy(tx->server_code, x->op.server_code, sizeof tx->server_code);
-    return sneck__tx_fail(tx, x->op.status, "%s", x->op.error);
+    return sneck__tx_fail(tx, x->op.status, "%s", sneck_op_error(&x->op));
 }
 
 /* Sends what waits with the command or, without one, the commit, and waits for all
