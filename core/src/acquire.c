@@ -234,7 +234,9 @@ static void acquire_cancel(sneck_op *op)
 
 static void acquire_clear(sneck_op *op)
 {
-    free(((struct acquire *)op)->former);
+    struct acquire *a = (struct acquire *)op;
+    free(a->token);
+    free(a->former);
     sneck__lock_op_clear(op);
 }
 
@@ -250,6 +252,21 @@ static const struct op_class acquire_class = {
 
 /* ----------------------------------------------------------------- the public */
 
+/* Makes our token, with room for the entry behind it; NULL, or what went wrong. */
+static const char *make_token(struct acquire *a)
+{
+    char token[OWN_TOKEN_MAX];
+    a->token_len = sneck__lock_make_token(a->base.lock, token);
+    if (a->token_len == 0)
+        return "the system gives no random bytes for a token";
+    a->token = malloc(a->token_len + ENTRY_TAIL_SIZE);
+    if (!a->token)
+        return "out of memory";
+    memcpy(a->token, token, a->token_len);
+    memcpy(&a->random, token + a->token_len - sizeof a->random, sizeof a->random);
+    return NULL;
+}
+
 static void begin(struct acquire *a, int64_t wait_ms)
 {
     sneck_lock *lock = a->base.lock;
@@ -259,10 +276,9 @@ static void begin(struct acquire *a, int64_t wait_ms)
                       lock->what);
         return;
     }
-    a->token_len = sneck__lock_make_token(lock, a->token);
-    if (a->token_len == 0) {
-        sneck__op_end(op, SNECK_NO_MEMORY, "%s: the system gives no random bytes for a token",
-                      lock->what);
+    const char *why = make_token(a);
+    if (why) {
+        sneck__op_end(op, SNECK_NO_MEMORY, "%s: %s", lock->what, why);
         return;
     }
     if (lock->renew && sneck__renewal_start(lock->client) != SNECK_OK) {
@@ -270,7 +286,6 @@ static void begin(struct acquire *a, int64_t wait_ms)
                       lock->what);
         return;
     }
-    memcpy(&a->random, a->token + a->token_len - sizeof a->random, sizeof a->random);
     a->ttl_len = (size_t)snprintf(a->ttl, sizeof a->ttl, "%lld", (long long)lock->ttl_ms);
     a->wait_ms = wait_ms;
     a->begun_ms = sneck__now_ms();

@@ -3,7 +3,7 @@
 
 #include "lock_op.h"
 
-#define ENTRY_SIZE (OWN_TOKEN_MAX + INBOX_ID_SIZE + 26)
+#define ENTRY_TAIL_SIZE (INBOX_ID_SIZE + 26) /* of an entry, behind the token */
 
 /* The op that takes a lock. acquire.c has its beginning and its ends, waiting.c
  * what lies between. */
@@ -37,9 +37,9 @@ struct acquire {
 
     size_t token_len, ttl_len, entry_len, former_len;
     char ttl[24];                   /* the lock's ttl in decimal */
+    char *token;                    /* owned; the beginning of our entry in the queue, if we have
+                                     * one: "token inbox ttl", or with " f" for a fence */
     char *former;                   /* owned; an entry of ours whose inbox is gone, or NULL */
-    char token[ENTRY_SIZE];         /* the beginning of our entry in the queue, if we have one:
-                                     * "token inbox ttl", or with " f" for a fence */
 };
 
 sneck_lock *sneck__acquire_lock(struct acquire *a);

@@ -3,30 +3,19 @@
 #include "lock.h"
 #include "op.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void report(sneck_lock *lock, const char *error, const char *code)
-{
-    free(lock->error);
-    lock->error = strdup(error);
-    snprintf(lock->server_code, sizeof lock->server_code, "%s", code);
-}
-
 /* Waits for a lock's op, and frees it; a failure's message goes to the lock. */
 static int finish(sneck_lock *lock, sneck_op *op)
 {
     int status = sneck_op_wait(op, NULL, NULL);
     if (status != SNECK_OK)
-        report(lock, sneck_op_error(op), op->server_code);
+        sneck__lock_report(lock, sneck_op_error(op), op->server_code);
     sneck_op_free(op);
     return status;
 }
 
 static int no_memory(sneck_lock *lock)
 {
-    report(lock, "out of memory", "");
+    sneck__lock_report(lock, "out of memory", "");
     return SNECK_NO_MEMORY;
 }
 

@@ -65,19 +65,48 @@ static struct request pop_request(sneck_link *link)
     struct request request = *request_at(link, 0);
     link->first = (link->first + 1) % link->size;
     link->count--;
+    link->popped++;
     return request;
+}
+
+/* An op has few requests, but thousands of others may stand before and behind them:
+ * they are found by their numbers, which begin with 1 and have no gaps. */
+static void note_requests(sneck_link *link, sneck_op *op, size_t count)
+{
+    uint64_t next = link->popped + link->count + 1;
+    if (op->last_request <= link->popped)
+        op->first_request = next;
+    op->last_request = next + count - 1;
+}
+
+struct range {
+    size_t begin, end; /* places in the line */
+};
+
+static struct range requests_of(const sneck_link *link, const sneck_op *op)
+{
+    if (op->last_request <= link->popped)
+        return (struct range){0, 0};
+    struct range range = {0, (size_t)(op->last_request - link->popped)};
+    if (op->first_request > link->popped)
+        range.begin = (size_t)(op->first_request - link->popped) - 1;
+    if (range.end > link->count)
+        range.end = link->count;
+    return range;
 }
 
 void sneck__link_abandon(sneck_link *link, const sneck_op *op)
 {
-    for (size_t i = 0; i < link->count; i++)
+    struct range range = requests_of(link, op);
+    for (size_t i = range.begin; i < range.end; i++)
         if (request_at(link, i)->op == op)
             request_at(link, i)->op = NULL;
 }
 
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op)
 {
-    for (size_t i = 0; i < link->count; i++)
+    struct range range = requests_of(link, op);
+    for (size_t i = range.begin; i < range.end; i++)
         if (request_at(link, i)->op == op)
             return request_at(link, i)->begin >= sneck__buffer_sent(&link->wire.out);
     return true;
@@ -92,7 +121,7 @@ bool sneck__link_quiet(const sneck_link *link)
 
 void sneck__link_wake(sneck_link *link)
 {
-    for (sneck_op *op = link->pending, *next; op; op = next) {
+    for (sneck_op *op = link->pending.first, *next; op; op = next) {
         next = op->next; /* it may end, and leave the list */
         sneck__op_wake(op);
     }
@@ -212,6 +241,8 @@ static bool push_requests(sneck_link *link, sneck_op *op, size_t replies)
         .begin = sneck__buffer_end(&link->wire.out),
         .limit_ms = sneck__later_ms(sneck__now_ms(), link->client->io_timeout_ms),
     };
+    if (op)
+        note_requests(link, op, replies);
     for (size_t i = 0; i < replies; i++)
         if (!push_request(link, request)) {
             link->count -= i;
@@ -304,6 +335,16 @@ size_t sneck_link_fds(const sneck_link *link, struct pollfd fds[SNECK_LINK_FDS])
     return n + sneck__wire_poll(&link->inbox.wire, &fds[n]);
 }
 
+bool sneck_link_quiet(const sneck_link *link)
+{
+    return sneck__link_quiet(link);
+}
+
+uint64_t sneck_link_generation(const sneck_link *link)
+{
+    return link->wire.generation + link->inbox.wire.generation;
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -340,16 +381,18 @@ int sneck_link_new(sneck_link **out, sneck_client *client)
     return SNECK_OK;
 }
 
+sneck_op *sneck__link_any_op(const sneck_link *link)
+{
+    return link->pending.first ? link->pending.first
+           : link->ended.first ? link->ended.first : link->told.first;
+}
+
 void sneck_link_free(sneck_link *link)
 {
     if (!link)
         return;
-    while (link->pending)
-        sneck__op_detach(link->pending);
-    while (link->ended)
-        sneck__op_detach(link->ended);
-    while (link->told)
-        sneck__op_detach(link->told);
+    for (sneck_op *op; (op = sneck__link_any_op(link));)
+        sneck__op_detach(op);
     sneck__wire_clear(&link->wire);
     sneck__wire_clear(&link->inbox.wire);
     free(link->requests);

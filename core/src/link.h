@@ -15,6 +15,11 @@ struct request {
     int64_t limit_ms;    /* when its answer is overdue */
 };
 
+/* Ops in the order in which they came in; doubly linked. */
+struct op_list {
+    sneck_op *first, *last;
+};
+
 struct sneck_link {
     sneck_client *client;            /* a reference */
     unsigned fork_count;             /* whose sockets these are */
@@ -23,14 +28,15 @@ struct sneck_link {
 
     struct request *requests;        /* a ring, in the order sent; owned */
     size_t first, count, size;
+    uint64_t popped;                 /* how many have left the ring */
 
     int64_t used_ms;                 /* when the last reply came */
     bool answered;                   /* this connection has answered once */
     bool pinned;                     /* what is queued is for this connection alone */
 
-    /* The ops on this link, doubly linked: under way; ended, and not yet told by
+    /* The ops on this link: under way; ended, and not yet told by
      * sneck_link_ended(); told. */
-    sneck_op *pending, *ended, *told;
+    struct op_list pending, ended, told;
     size_t op_count;                 /* in all three */
     struct heap timers;              /* of ops; has room for all of them */
     struct listeners listeners;
@@ -62,11 +68,14 @@ void sneck__link_abandon(sneck_link *link, const sneck_op *op);
 /* The op's oldest request has not left yet, not even in part. */
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op);
 
-/* Gives the connection up: what has left may or may not be done. */
-void sneck__link_fail(sneck_link *link, const char *why);
+/* One of its ops, in whatever state; NULL: it has none. */
+sneck_op *sneck__link_any_op(const sneck_link *link);
 
 /* No reply is outstanding and nothing waits to be sent. */
 bool sneck__link_quiet(const sneck_link *link);
+
+/* Gives the connection up: what has left may or may not be done. */
+void sneck__link_fail(sneck_link *link, const char *why);
 
 /* From the inbox: its state has changed; a message has come. */
 void sneck__link_wake(sneck_link *link);

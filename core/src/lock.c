@@ -424,6 +424,18 @@ int64_t sneck_lock_fence(const sneck_lock *lock)
     return fence;
 }
 
+/* The place of the message stays for good: another thread may be reading the last one. */
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code)
+{
+    enter(lock);
+    if (!lock->error)
+        lock->error = malloc(SNECK_ERROR_SIZE);
+    if (lock->error)
+        snprintf(lock->error, SNECK_ERROR_SIZE, "%s", error);
+    snprintf(lock->server_code, sizeof lock->server_code, "%s", code);
+    leave(lock);
+}
+
 size_t sneck_lock_token(const sneck_lock *lock, void *buffer, size_t size)
 {
     sneck_lock *self = readable(lock);

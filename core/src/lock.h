@@ -87,6 +87,9 @@ bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bo
  * or something newer is known. */
 bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len);
 
+/* Keeps the message and the server's code word of a blocking call that failed. */
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
+
 /* What renewal goes by. */
 struct lock_lease {
     bool owned;             /* and no release is under way */

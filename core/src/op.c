@@ -21,14 +21,18 @@
 
 /* ------------------------------------------------------------------ lifetime */
 
-static void enlist(sneck_op *op, sneck_op **list)
+/* As the last one: ops are told in the order in which they ended, and woken in that
+ * in which they began, so that they queue in it, too. */
+static void enlist(sneck_op *op, struct op_list *list)
 {
     op->list = list;
-    op->prev = NULL;
-    op->next = *list;
-    if (op->next)
-        op->next->prev = op;
-    *list = op;
+    op->next = NULL;
+    op->prev = list->last;
+    if (op->prev)
+        op->prev->next = op;
+    else
+        list->first = op;
+    list->last = op;
 }
 
 static void delist(sneck_op *op)
@@ -36,9 +40,11 @@ static void delist(sneck_op *op)
     if (op->prev)
         op->prev->next = op->next;
     else
-        *op->list = op->next;
+        op->list->first = op->next;
     if (op->next)
         op->next->prev = op->prev;
+    else
+        op->list->last = op->prev;
 }
 
 void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *client,
@@ -336,8 +342,9 @@ const char *sneck_op_error(const sneck_op *op)
 {
     if (op->error)
         return op->error;
-    /* without memory for a message, what the status says */
-    return op->status == SNECK_OK || op->status == SNECK_PENDING ? "" : sneck_status_text(op->status);
+    if (op->status == SNECK_OK || op->status == SNECK_PENDING)
+        return "";
+    return sneck_status_text(op->status); /* there was no memory for a message */
 }
 
 const char *sneck_op_server_code(const sneck_op *op)
@@ -347,7 +354,7 @@ const char *sneck_op_server_code(const sneck_op *op)
 
 sneck_op *sneck_link_ended(sneck_link *link)
 {
-    sneck_op *op = link->ended;
+    sneck_op *op = link->ended.first;
     if (op) {
         delist(op);
         enlist(op, &link->told);
@@ -358,4 +365,14 @@ sneck_op *sneck_link_ended(sneck_link *link)
 sneck_link *sneck_op_link(const sneck_op *op)
 {
     return op->link;
+}
+
+void sneck_op_set_data(sneck_op *op, void *data)
+{
+    op->data = data;
+}
+
+void *sneck_op_data(const sneck_op *op)
+{
+    return op->data;
 }

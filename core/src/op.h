@@ -35,7 +35,8 @@ struct sneck_op {
     const struct op_class *class;
     sneck_link *link;           /* borrowed from the pool, or the caller's */
     bool pooled;                /* give the link back when freed */
-    sneck_op **list;            /* which of the link's it is in */
+    void *data;                 /* the caller's */
+    struct op_list *list;       /* which of the link's it is in */
     sneck_op *prev, *next;      /* in that list */
     int status;
     struct heap_item timer;     /* in the link's timers while it is on */
@@ -43,6 +44,7 @@ struct sneck_op {
     uint32_t listens_for;
     sneck_op *next_listener;
     size_t in_flight;           /* its requests that the link still holds */
+    uint64_t first_request, last_request; /* their numbers lie from the one to the other */
 
     /* The script under way, kept for EVAL should the server not know it. */
     const struct script *script;

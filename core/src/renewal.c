@@ -123,8 +123,8 @@ static int64_t sooner(int64_t a, int64_t b)
 
 static void free_own_link(sneck_link *link)
 {
-    while (link->pending || link->ended || link->told)
-        sneck_op_free(link->pending ? link->pending : link->ended ? link->ended : link->told);
+    for (sneck_op *op; (op = sneck__link_any_op(link));)
+        sneck_op_free(op);
     sneck_link_free(link); /* with it, maybe, the client */
 }
 

@@ -86,9 +86,9 @@ static void write_entry(struct acquire *a, const char *inbox)
         return;
     if (a->queued_ms)
         keep_former(a);
-    a->entry_len = a->token_len +
-        (size_t)snprintf(a->token + a->token_len, sizeof a->token - a->token_len, " %s %s%s",
-                         inbox, a->ttl, wants_fence(a) ? " f" : "");
+    int tail_len = snprintf(a->token + a->token_len, ENTRY_TAIL_SIZE, " %s %s%s", inbox, a->ttl,
+                            wants_fence(a) ? " f" : "");
+    a->entry_len = a->token_len + (size_t)tail_len;
 }
 
 static void ask(struct acquire *a, const char *entry, size_t entry_len, const char *former,
