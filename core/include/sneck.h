@@ -521,7 +521,8 @@ SNECK_API size_t sneck_link_fds(const sneck_link *link,
 SNECK_API uint64_t sneck_link_generation(const sneck_link *link);
 
 /* How long to wait before the next step at most; -1: until a descriptor is
- * ready. 60 s at most, so that it fits an int. */
+ * ready. 60 s at most, so that it fits an int. 0 where an op has ended since the last
+ * step, as by a cancel: to look for such after each step is enough. */
 SNECK_API int64_t sneck_link_timeout_ms(const sneck_link *link);
 
 /* Does what can be done without blocking: connects, writes, reads, fires timers,

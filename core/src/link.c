@@ -327,6 +327,7 @@ void sneck__link_step(sneck_link *link, struct readable readable)
 void sneck_link_step(sneck_link *link)
 {
     sneck__link_step(link, (struct readable){true, true});
+    link->ended_aside = false; /* who has stepped looks for what has ended */
 }
 
 size_t sneck_link_fds(const sneck_link *link, struct pollfd fds[SNECK_LINK_FDS])
@@ -350,7 +351,13 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* A loop looks for what has ended after each step only; so it is made to step. */
 int64_t sneck_link_timeout_ms(const sneck_link *link)
+{
+    return link->ended_aside ? 0 : sneck__link_timeout_ms(link);
+}
+
+int64_t sneck__link_timeout_ms(const sneck_link *link)
 {
     if (must_open(link) || must_open_inbox(link))
         return 0;

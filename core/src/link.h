@@ -38,6 +38,7 @@ struct sneck_link {
      * sneck_link_ended(); told. */
     struct op_list pending, ended, told;
     size_t op_count;                 /* in all three */
+    bool ended_aside;                /* an op ended elsewhere than in a step of the caller's */
     struct heap timers;              /* of ops; has room for all of them */
     struct listeners listeners;
     sneck_link *next_idle;           /* in the client's pool */
@@ -61,6 +62,9 @@ struct readable {
     bool commands, inbox;
 };
 void sneck__link_step(sneck_link *link, struct readable readable);
+
+/* As sneck_link_timeout_ms(), whatever has ended: for whoever waits for one op. */
+int64_t sneck__link_timeout_ms(const sneck_link *link);
 
 /* Makes tombstones of the op's requests: their replies will be swallowed. */
 void sneck__link_abandon(sneck_link *link, const sneck_op *op);

@@ -127,6 +127,7 @@ void sneck__op_end(sneck_op *op, int status, const char *format, ...)
     sneck__listen_no_more(&op->link->listeners, op);
     delist(op);
     enlist(op, &op->link->ended);
+    op->link->ended_aside = true;
     if (status == SNECK_UNKNOWN)
         atomic_fetch_add(&op->link->client->counters.unknown, 1);
     if (op->in_flight > 0)
@@ -306,7 +307,7 @@ static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
             settled_ms = sneck__now_ms() + SETTLE_MS;
         if (!pending && sneck__now_ms() >= settled_ms)
             return;
-        int64_t timeout = sneck_link_timeout_ms(link);
+        int64_t timeout = sneck__link_timeout_ms(link);
         if ((!pending || interrupt) && (timeout < 0 || timeout > SLICE_MS))
             timeout = SLICE_MS;
         if (!sneck__wait(link, -1, timeout, &readable) && pending && interrupt && interrupt(data))

@@ -265,7 +265,7 @@ static void finish_renewal(struct renewal *r, sneck_op *op)
 /* False: stop. */
 static bool fall_asleep(struct renewal *r, int64_t *timeout_ms)
 {
-    *timeout_ms = sneck_link_timeout_ms(r->link);
+    *timeout_ms = sneck__link_timeout_ms(r->link);
     enter_renewal(r);
     bool stopping = r->stopping;
     int64_t due_ms = r->count > 0 ? r->heap[0]->lease.due_ms : NEVER_MS;

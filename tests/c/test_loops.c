@@ -466,6 +466,35 @@ static void ops_are_told_once_in_the_order_in_which_they_ended(void **state)
     sneck_lock_free(lock);
 }
 
+/* So that a loop which looks for them after each step does not sleep over them. */
+static void a_link_asks_to_be_stepped_when_an_op_ends_outside_of_a_step(void **state)
+{
+    struct scene *scene = *state;
+    sneck_lock *lock = new_lock(scene->client, "door", LONG_MS);
+    sneck_op *waiting = start_acquire(lock, scene->link), *invalid = NULL;
+    step_until_queued(scene, 1);
+    step_until_quiet(scene->link);
+    assert_true(sneck_link_timeout_ms(scene->link) > 0);
+    assert_int_equal(sneck_lock_acquire_start(&invalid, lock, scene->link, -2), SNECK_OK);
+    assert_int_equal(sneck_link_timeout_ms(scene->link), 0);
+    sneck_link_step(scene->link);
+    assert_true(sneck_link_timeout_ms(scene->link) > 0);
+    sneck_op_cancel(waiting);
+    assert_int_equal(sneck_link_timeout_ms(scene->link), 0);
+    step_until_quiet(scene->link);
+    assert_int_equal(sneck_link_timeout_ms(scene->link), -1);
+    sneck_op *ping = START(scene->client, scene->link, "PING"); /* another one's wait steps */
+    sneck_op *last = START(scene->client, scene->link, "PING");
+    assert_int_equal(sneck_op_wait(last, NULL, NULL), SNECK_OK);
+    assert_int_equal(sneck_op_status(ping), SNECK_OK);
+    assert_int_equal(sneck_link_timeout_ms(scene->link), 0);
+    sneck_op_free(ping);
+    sneck_op_free(last);
+    sneck_op_free(invalid);
+    sneck_op_free(waiting);
+    sneck_lock_free(lock);
+}
+
 static void a_link_is_quiet_when_its_cleanups_are_answered(void **state)
 {
     struct scene *scene = *state;
@@ -533,6 +562,7 @@ int main(void)
         TEST(a_link_is_freed_with_a_thousand_ops_at_any_step),
         TEST(an_op_carries_what_its_caller_gave_it),
         TEST(ops_are_told_once_in_the_order_in_which_they_ended),
+        TEST(a_link_asks_to_be_stepped_when_an_op_ends_outside_of_a_step),
         TEST(a_link_is_quiet_when_its_cleanups_are_answered),
         TEST(a_waiter_that_stands_in_the_queue_is_quiet),
         TEST(a_link_tells_by_its_generation_of_every_socket),
