@@ -2,6 +2,8 @@
  * and give one up after a while.
  *
  *     cc libuv.c $(pkg-config --cflags --libs sneck libuv) */
+#define _POSIX_C_SOURCE 200809L /* uv.h needs it under -std=c11 */
+
 #include <sneck.h>
 #include <stdio.h>
 #include <stdlib.h>

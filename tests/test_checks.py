@@ -134,4 +134,7 @@ def test_no_file_is_too_long_to_read() -> None:
         check=True,
     ).stdout.split()
     lengths = {name: (TOP / name).read_text().count("\n") for name in listed}
-    assert {name: length for name, length in lengths.items() if length > 600} == {}
+    limits = {"core/include/sneck.h": 700}  # the reference, which is to stay one file
+    assert {
+        name: length for name, length in lengths.items() if length > limits.get(name, 600)
+    } == {}

@@ -18,6 +18,8 @@
  */
 #include "acquire.h"
 
+#include "fork.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +59,17 @@ static void set_lock(struct acquire *a)
         (const size_t[]){3, lock->name_len, a->token_len, 2, 2, a->ttl_len}});
 }
 
+/* After fork() the op goes on in the parent. Here it must neither ask for the lock nor
+ * take the token away. */
+static bool is_parents(const struct acquire *a)
+{
+    return a->fork_count != sneck__fork_count();
+}
+
 static void clean_up(struct acquire *a)
 {
+    if (is_parents(a))
+        return;
     sneck__lock_op_clean_up(&a->base, a->token, a->token_len, a->token, a->entry_len);
 }
 
@@ -120,6 +131,12 @@ void sneck__acquire_too_slow(struct acquire *a)
                   (long long)a->base.lock->ttl_ms);
 }
 
+static void stay_out(struct acquire *a)
+{
+    sneck__op_end(&a->base.op, SNECK_INTERRUPTED, "%s: it is the parent process that acquires it",
+                  a->base.lock->what);
+}
+
 static void end_unknown(struct acquire *a)
 {
     sneck__lock_doubt_acquire(a->base.lock, a->token, a->token_len);
@@ -175,6 +192,10 @@ static bool acquire_reply(sneck_op *op, redisReply *reply)
 static void acquire_lost(sneck_op *op, bool sent)
 {
     struct acquire *a = (struct acquire *)op;
+    if (is_parents(a)) {
+        stay_out(a);
+        return;
+    }
     a->uncertain = a->uncertain || sent || a->queued_ms != 0;
     a->granted = false;
     sneck__op_set_timer(op, NEVER_MS);
@@ -217,7 +238,11 @@ static void acquire_timer(sneck_op *op)
 
 static void acquire_wake(sneck_op *op)
 {
-    sneck__wait_wake((struct acquire *)op);
+    struct acquire *a = (struct acquire *)op;
+    if (is_parents(a))
+        stay_out(a);
+    else
+        sneck__wait_wake(a);
 }
 
 static bool acquire_message(sneck_op *op, const char *message, size_t len)
@@ -305,6 +330,7 @@ int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
     struct acquire *a = sneck__lock_op_new(sizeof *a, &acquire_class, lock, link);
     if (!a)
         return SNECK_NO_MEMORY;
+    a->fork_count = sneck__fork_count();
     if (a->base.op.status == SNECK_PENDING)
         begin(a, wait_ms);
     *out = &a->base.op;

@@ -27,6 +27,7 @@ struct acquire {
     uint32_t random;
     int64_t holder_ttl_ms;          /* of whoever had it when we asked last */
     bool holder_foreign;
+    unsigned fork_count;            /* whose token it is */
 
     int64_t queued_ms;              /* before the first request that queued us; 0: never */
     bool granted;                   /* a grant came while a request is under way */

@@ -171,10 +171,12 @@ void sneck__link_fail(sneck_link *link, const char *why)
     fail(link, SNECK_CONNECTION, why);
 }
 
-/* After fork() the sockets are the parent's: let go of them without a word. */
+/* After fork() the sockets are the parent's, and so is what it has queued: let go of
+ * them without a word. */
 static void disown(sneck_link *link)
 {
     link->fork_count = sneck__fork_count();
+    link->answered = false; /* or else it would be sent from here, too */
     fail(link, SNECK_CONNECTION, "the connection belongs to the parent process");
 }
 
