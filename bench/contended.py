@@ -11,21 +11,31 @@ import statistics
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commands import per_cycle
-from group import Group, Round, Start
-from launch import HERE, compile_lua_module, compile_worker, installed, lua_worker, python_worker
-from rounds import Quartiles, chosen, interleave, names, options, quartiles, show
-from worker import Worker
+from group import Group, Round, run_rounds
+from launch import Program, c_program, installed, lua_program, python_program
+from rounds import Quartiles, chosen, heading, names, options, quartiles, show
 
 from sneck.testing import Server
 
 BASELINE = "ring"
 WORKERS = "2,8,32,128"
 SECTIONS_US = {"an empty section": 0, "a section of 1 ms": 1000}
-WARM_UP = 0.2  # seconds
+HEADING = [
+    (f"{'':<17}", ""),
+    ("changes to ring's    ", "median [quartiles]"),
+    ("changes", "  per s"),
+    ("cmds to", " change"),
+    ("cmds to", "acquire"),
+    ("longest", "wait ms"),
+    (" to the", " ring's"),
+    ("     ", "Jain"),
+    ("", "starved"),
+]
 
 
 @dataclass
@@ -38,6 +48,7 @@ class Result:
     changes_per_second: float
     ratio: Quartiles  # of the changes, to the ring's
     requests: float  # for each change, what scripts call not counted
+    requests_per_acquisition: float
     commands: dict[str, float]  # for each change, with what they call
     longest_ms: float
     longest_ratio: Quartiles  # of the longest wait, to the ring's
@@ -45,49 +56,33 @@ class Result:
     starved: float  # workers that never got the lock in a round
 
 
-def contenders_of(server: Server, workers: int) -> dict[str, Callable[[], Start]]:
+def contenders_of(server: Server, workers: int) -> dict[str, Callable[[], Program]]:
     """Say how the workers of each contender are started, after what must be compiled."""
 
-    def program(name: str, *libraries: str, address: str, more: tuple[str, ...] = ()) -> Start:
-        path = compile_worker(name, *libraries)
-        return lambda page, index: Worker(name, [path, address, page, str(index), *more])
+    def ring() -> Program:
+        return c_program("contend_ring", server.socket, str(workers), library="-lhiredis")
 
-    def python(library: str, address: str, *more: str) -> Start:
-        return lambda page, index: Worker(
-            library,
-            python_worker("contend", library, address, page, str(index), *more),
-            PYTHONPATH=str(HERE),
-        )
-
-    def lua() -> Start:
-        modules = compile_lua_module("contend_page")
-        return lambda page, index: Worker(
-            "sneck Lua",
-            lua_worker("contend", server.url, page, str(index)),
-            LUA_CPATH=modules,
-        )
-
-    contenders = {
-        BASELINE: lambda: program(
-            "contend_ring", "-lhiredis", address=server.socket, more=(str(workers),)
-        ),
-        "sneck C": lambda: program("contend_sneck", address=server.url),
-        "sneck Python": lambda: python("sneck", server.url),
-        "sneck Lua": lua,
+    contenders: dict[str, Callable[[], Program]] = {
+        BASELINE: ring,
+        "sneck C": lambda: c_program("contend_sneck", server.url),
+        "sneck Python": lambda: python_program("contend", "sneck", server.url),
+        "sneck Lua": lambda: lua_program("contend", server.url),
     }
     if installed("redis"):
-        contenders["redis-py 100 ms"] = lambda: python("redis-py", server.socket, "0.1")
-        contenders["redis-py 1 ms"] = lambda: python("redis-py", server.socket, "0.001")
+        for name, poll in ("redis-py 100 ms", "0.1"), ("redis-py 1 ms", "0.001"):
+            contenders[name] = partial(python_program, "contend", "redis-py", server.socket, poll)
     if installed("redis_lock"):
-        contenders["python-redis-lock"] = lambda: python("python-redis-lock", server.socket)
+        contenders["python-redis-lock"] = lambda: python_program(
+            "contend", "python-redis-lock", server.socket
+        )
     return contenders
 
 
 def start(server: Server, folder: Path, workers: int, only: list[str]) -> list[Group]:
     """Start the groups of the contenders that `only` names a part of, and the ring."""
     return [
-        Group(name, server.url, folder / f"{workers} {name}", workers, starts())
-        for name, starts in contenders_of(server, workers).items()
+        Group(name, server.url, folder / f"{workers} {name}", workers, program())
+        for name, program in contenders_of(server, workers).items()
         if chosen(name, only, BASELINE)
     ]
 
@@ -96,6 +91,7 @@ def summary(group: Group, section_us: int, own: list[Round], ring: list[Round]) 
     """Put the rounds of a group together."""
     changes = [each.changes_per_second for each in own]
     total = sum(each.changes for each in own)
+    requests = sum(each.requests for each in own)
     longest = [each.longest_ms for each in own]
     return Result(
         name=group.name,
@@ -103,7 +99,8 @@ def summary(group: Group, section_us: int, own: list[Round], ring: list[Round]) 
         section_us=section_us,
         changes_per_second=statistics.median(changes),
         ratio=quartiles(changes, [each.changes_per_second for each in ring]),
-        requests=sum(each.requests for each in own) / total,
+        requests=requests / total,
+        requests_per_acquisition=requests / sum(each.total for each in own),
         commands=per_cycle(sum((each.calls for each in own), Counter()), total),
         longest_ms=statistics.median(longest),
         longest_ratio=quartiles(longest, [each.longest_ms for each in ring]),
@@ -114,9 +111,7 @@ def summary(group: Group, section_us: int, own: list[Round], ring: list[Round]) 
 
 def measure(groups: list[Group], section_us: int, rounds: int, seconds: float) -> list[Result]:
     """Measure all groups with sections of one length."""
-    for group in groups:
-        group.run(min(seconds, WARM_UP), section_us)
-    outcomes = interleave(groups, rounds, lambda group: group.run(seconds, section_us))
+    outcomes = run_rounds(groups, rounds, seconds, section_us)
     ring = outcomes[BASELINE]
     return [summary(group, section_us, outcomes[group.name], ring) for group in groups]
 
@@ -126,11 +121,12 @@ def row(result: Result) -> str:
     return " | ".join(
         [
             f"{result.name:<17}",
-            show(result.ratio),
+            f"{show(result.ratio):<21}",
             f"{result.changes_per_second:>7.0f}",
             f"{result.requests:>7.2f}",
+            f"{result.requests_per_acquisition:>7.2f}",
             f"{result.longest_ms:>7.1f}",
-            f"{result.longest_ratio[1]:>6.2f}",
+            f"{result.longest_ratio[1]:>7.2f}",
             f"{result.jain:.3f}",
             f"{result.starved:g}",
         ]
@@ -141,10 +137,7 @@ def show_table(results: list[Result]) -> None:
     """Print the table of one setting."""
     (section,) = [name for name, us in SECTIONS_US.items() if us == results[0].section_us]
     print(f"\n{results[0].workers} processes, {section}")
-    columns = ["changes to ring's    ", "changes", "cmds to", "longest", "to the", "     ", ""]
-    print(" | ".join([f"{'':<17}", *columns]))
-    units = ["median [quartiles]   ", "  per s", " change", "wait ms", "ring's", "Jain ", "starved"]
-    print(" | ".join([f"{'':<17}", *units]))
+    print(heading(HEADING))
     for result in results:
         print(row(result), flush=True)
 

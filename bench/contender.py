@@ -6,10 +6,9 @@ says it is done, cost some 50 µs of rounds that take 100 ms.
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 
+from cores import pin
 from worker import Worker
 
 
@@ -31,9 +30,3 @@ class Contender(Worker):
         """Find how many cycles take about so long."""
         self.run(200)
         return max(1, int(self.run(1000) * seconds))
-
-
-def pin(pid: int, core: int) -> None:
-    """Let every thread of a process run on this core only."""
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        os.sched_setaffinity(int(thread.name), {core})

@@ -6,6 +6,8 @@ import importlib.util
 import os
 import subprocess
 import sys
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -14,6 +16,15 @@ BUILD = HERE.parent / "build" / "bench"
 LUA = "lua5.4"
 
 
+@dataclass
+class Program:
+    """How the workers of a group are started: each is given the page and its index, too."""
+
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@cache
 def compile_worker(name: str, *options: str, suffix: str = "") -> str:
     """Compile a worker in C and return its path."""
     program = BUILD / (name + suffix)
@@ -39,6 +50,21 @@ def python_worker(name: str, *arguments: str) -> list[str]:
 def lua_worker(name: str, *arguments: str) -> list[str]:
     """Say how a worker in Lua is started."""
     return [LUA, str(WORKERS / f"{name}.lua"), *arguments]
+
+
+def c_program(name: str, *arguments: str, library: str = "") -> Program:
+    """Compile a group's worker in C, where it needs to with a library to compare with."""
+    return Program([compile_worker(name, *library.split()), *arguments])
+
+
+def python_program(name: str, *arguments: str) -> Program:
+    """Say how a group's worker in Python is started, which finds the page here."""
+    return Program(python_worker(name, *arguments), {"PYTHONPATH": str(HERE)})
+
+
+def lua_program(name: str, *arguments: str) -> Program:
+    """Say how a group's worker in Lua is started, and compile its page."""
+    return Program(lua_worker(name, *arguments), {"LUA_CPATH": compile_lua_module("page_lua")})
 
 
 def installed(module: str) -> bool:

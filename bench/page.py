@@ -1,7 +1,8 @@
-"""The page that the workers of a contended lock share: a file that all of them map.
+"""The page that the workers of a group share: a file that all of them map.
 
-Whoever holds the lock writes to it, so it needs no other protection. The layout is
-that of workers/page.h.
+A worker writes to its own tally, and to the rest only while it holds the lock that
+they contend for, so the page needs no other protection. The layout is that of
+workers/page.h.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 END, SECTION, INSIDE, OWNER, CHANGES, IN_TIME, FIRST = range(7)
 WORD = 8
-TALLY = 2  # words of each worker: acquisitions in time, its longest wait in ns
+TALLY = 2  # words of each worker: how often it did its task in time, the longest one in ns
 
 
 class Page:
@@ -37,22 +38,29 @@ class Page:
         words[SECTION] = section_us
         words[END] = time.monotonic_ns() + int(seconds * 1e9)
 
-    def hold(self, index: int, asked_ns: int) -> bool:
-        """Be in the section, for one who asked for the lock then; False: the round is over."""
+    def count(self, index: int, begun_ns: int) -> bool:
+        """Count a task that was begun then and is done now; False: the round is over."""
         words = self._words
         now_ns = time.monotonic_ns()
         in_time = now_ns < words[END]
+        tally = FIRST + TALLY * index
+        words[tally] += in_time
+        if words[tally + 1] < now_ns - begun_ns:
+            words[tally + 1] = now_ns - begun_ns
+        return in_time
+
+    def hold(self, index: int, asked_ns: int) -> bool:
+        """Be in the section, for one who asked for the lock then; False: the round is over."""
+        words = self._words
         me = index + 1
         if words[INSIDE]:
             raise SystemExit("worker: two hold the lock")
         words[INSIDE] = me
+        in_time = self.count(index, asked_ns)
         if words[OWNER] != me:
             words[OWNER] = me
             words[CHANGES] += 1
             words[IN_TIME] += in_time
-        tally = FIRST + TALLY * index
-        words[tally] += in_time
-        words[tally + 1] = max(words[tally + 1], now_ns - asked_ns)
         if words[SECTION]:
             time.sleep(words[SECTION] / 1e6)
         if words[INSIDE] != me:
@@ -71,11 +79,11 @@ class Page:
         return self._words[IN_TIME]
 
     @property
-    def acquisitions(self) -> list[int]:
-        """How often each worker got the lock before the round's end."""
+    def counts(self) -> list[int]:
+        """How often each worker did its task before the round's end."""
         return list(self._words[FIRST::TALLY])
 
     @property
     def longest_ms(self) -> float:
-        """The longest wait of any worker."""
+        """The longest that any worker needed for its task, such as to get a lock."""
         return max(self._words[FIRST + 1 :: TALLY]) / 1e6

@@ -49,6 +49,13 @@ def show(ratios: Quartiles) -> str:
     return f"{middle:.3f} [{low:.3f} {high:.3f}]"
 
 
+def heading(columns: Sequence[tuple[str, str]]) -> str:
+    """Format the two lines above a table; the upper cells are as wide as the columns."""
+    upper = " | ".join(above for above, _ in columns)
+    lower = " | ".join(f"{below:<{len(above)}}" for above, below in columns)
+    return f"{upper}\n{lower}"
+
+
 def names(text: str) -> list[str]:
     """Read a list with commas."""
     return [part for part in text.split(",") if part]

@@ -7,13 +7,13 @@ each contender in a process of its own.
 from __future__ import annotations
 
 import json
-import os
 import statistics
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
 from commands import Commands, per_cycle
-from contender import Contender, pin
+from contender import Contender
+from cores import pin, placements
 from launch import compile_worker, installed, lua_worker, python_worker
 from rounds import Quartiles, chosen, interleave, options, quartiles, show
 
@@ -31,13 +31,6 @@ class Result:
     cycles_per_second: dict[str, float] = field(default_factory=dict)  # by placement: the median
     ratios: dict[str, Quartiles] = field(default_factory=dict)
     commands: dict[str, float] = field(default_factory=dict)  # calls in a cycle
-
-
-def placements() -> dict[str, tuple[int, int]]:
-    """Name the core of the server and that of the contender, as far as there are cores."""
-    first, *others = sorted(os.sched_getaffinity(0))
-    split = {"split": (first, others[0])} if others else {}
-    return {"same": (first, first), **split}
 
 
 def commands_of(server: Server) -> dict[str, Callable[[], list[str]]]:

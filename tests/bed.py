@@ -10,7 +10,9 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +22,49 @@ from proxy import Control, LoopThread, Proxy
 from sneck.testing import Server
 
 SETTINGS = {"maxmemory": "0", "maxmemory-policy": "noeviction", "min-replicas-to-write": "0"}
+
+
+class Cluster:
+    """A cluster of one node, which has all slots, at a path that is known before it is started."""
+
+    def __init__(self, program: str, path: Path) -> None:
+        """Prepare it; nothing is started yet."""
+        self.path = path
+        self._program = program
+        self._server: Server | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it takes commands."""
+        self.stop()
+        args = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+        self._server = Server(self._program, port=True, args=args)
+        self._server.start()
+        with resp.Client(self._server.socket) as client:
+            client.call("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+            while b"cluster_state:ok" not in text_of(client.call("CLUSTER", "INFO")):
+                time.sleep(0.01)
+        self.path.symlink_to(self._server.socket)
+
+    def stop(self) -> None:
+        """End it. Does nothing when it is not there."""
+        self.path.unlink(missing_ok=True)
+        if self._server is not None:
+            self._server.stop()
+        self._server = None
+
+
+def free_port() -> int:
+    """Find a port that nobody listens at now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def text_of(reply: resp.Value) -> bytes:
+    """Narrow a reply that is text."""
+    assert isinstance(reply, bytes)
+    return reply
 
 
 class Bed:
@@ -38,6 +83,8 @@ class Bed:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sneck-bed-")))
             loop = stack.enter_context(LoopThread())
             self._proxy = Proxy(directory / "proxy", Path(self.server.socket))
+            self._cluster = Cluster(self.server.program, directory / "cluster")
+            stack.callback(self._cluster.stop)
             self._control = Control(
                 directory / "control",
                 {
@@ -70,14 +117,14 @@ class Bed:
             *("--socket", self.server.socket),
             *("--address", f"127.0.0.1:{self.server.port}"),
             *("--proxy", str(self._proxy.path)),
+            *("--cluster", str(self._cluster.path)),
             *("--control", f"unix://{self._control.path}"),
             *("--redis", self.version),
         ]
 
     def _find_version(self) -> str:
         with resp.Client(self.server.socket) as client:
-            info = client.call("INFO", "server")
-        assert isinstance(info, bytes)
+            info = text_of(client.call("INFO", "server"))
         return info.split(b"redis_version:")[1].split(b"\r\n")[0].decode()
 
     # ------------------------------------------------- what the control socket does
@@ -95,6 +142,7 @@ class Bed:
             "start": self._start,
             "stop": self._stop,
             "restart": self._restart,
+            "cluster": self._cluster.start,
         }
         await asyncio.get_running_loop().run_in_executor(None, actions[name])
 
@@ -119,6 +167,7 @@ class Bed:
         os.waitid(os.P_PID, self.server.pid, os.WEXITED | os.WNOWAIT)
 
     def _restore(self) -> None:
+        self._cluster.stop()
         self._start()
         with resp.Client(self.server.socket) as client:
             client.call("REPLICAOF", "NO", "ONE")

@@ -16,11 +16,17 @@ from programs import TOP
 from sneck.testing import Server
 
 LIMIT = 30.0  # seconds
-BLOCK = next(block.text for block in read_blocks(TOP / "docs/acl.md") if block.language == "sh")
-RULES = shlex.split(re.sub(r".* ACL SETUSER locker ", "", BLOCK.replace("\\\n", " ")))
+BLOCKS = [
+    shlex.split(re.sub(r".* ACL SETUSER ", "", block.text.replace("\\\n", " ")))
+    for block in read_blocks(TOP / "docs/acl.md")
+    if block.language == "sh"
+]
+RULES = next(rules for user, *rules in BLOCKS if user == "locker")
+WRITER, TURNS = (rules for user, *rules in BLOCKS if user == "writer")
 COMMANDS = [rule for rule in RULES if rule.startswith("+")]
 FOR_WAKING = ("+publish", "+pubsub|numsub", "+subscribe")
 NAME = "lock:42"
+KEY = "counter:42"
 
 
 @pytest.fixture
@@ -41,11 +47,13 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def restrict(server: Server, admin: sneck.Client, rules: list[str]) -> sneck.Client:
+def restrict(
+    server: Server, admin: sneck.Client, rules: list[str], client_name: str | None = None
+) -> sneck.Client:
     """Make the user and a client of it."""
     admin.execute("ACL", "SETUSER", "locker", "reset", *rules)
     address = server.url.replace("unix://", "unix://locker:secret@")
-    return sneck.connect(address, client_name="locker")
+    return sneck.connect(address, client_name=client_name)
 
 
 def take_turns(client: sneck.Client, admin: sneck.Client) -> None:
@@ -72,7 +80,7 @@ def take_turns(client: sneck.Client, admin: sneck.Client) -> None:
 
 
 def test_the_documented_rights_are_enough(server: Server, admin: sneck.Client) -> None:
-    with restrict(server, admin, RULES) as client, ThreadPoolExecutor(1) as pool:
+    with restrict(server, admin, RULES, "locker") as client, ThreadPoolExecutor(1) as pool:
         take_turns(client, admin)
         lock = client.lock(NAME, ttl=600)
         lock.acquire()
@@ -95,7 +103,7 @@ def test_a_right_that_is_missing_is_told(
     server: Server, admin: sneck.Client, left_out: str
 ) -> None:
     rules = [rule for rule in RULES if rule != left_out]
-    with restrict(server, admin, rules) as client:
+    with restrict(server, admin, rules, "locker") as client:
         if left_out in ("+select", "+zpopmin"):
             # a database is chosen by the address; a queue that may not be emptied is looked at
             # by those who wait in it
@@ -127,3 +135,64 @@ def test_a_key_that_is_not_allowed_is_told(
             client.force_release(NAME)
         assert raised.value.code == "NOPERM"
         assert f'lock "{NAME}"' in str(raised.value)
+
+
+def change(client: sneck.Client) -> None:
+    """Use all that changes data without a lock."""
+    assert client.update(KEY, lambda old: int(old or 0) + 1) == b"1"
+    assert client.compare_and_set(KEY, 1, 2) is True
+    assert client.compare_and_set(KEY, 1, 2) is False
+    assert client.compare_and_delete(KEY, 2) is True
+
+
+def add_together(client: sneck.Client) -> None:
+    """Let threads add to one key."""
+    threads, times = 8, 50
+
+    def work() -> None:
+        for _ in range(times):
+            client.update(KEY, lambda old: int(old or 0) + 1, attempts=1000, wait=LIMIT)
+
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work) for _ in range(threads)]:
+            done.result(LIMIT)
+    assert client.execute("GET", KEY) == str(threads * times).encode()
+
+
+def test_the_documented_rights_are_enough_to_change_data(
+    server: Server, admin: sneck.Client
+) -> None:
+    with restrict(server, admin, WRITER) as client:
+        change(client)
+        add_together(client)
+        assert client.stats().wakeups == "untried"
+
+
+@pytest.mark.parametrize("left_out", [rule for rule in WRITER if rule[0] in "+~"])
+def test_a_right_to_change_data_that_is_missing_is_told(
+    server: Server, admin: sneck.Client, left_out: str
+) -> None:
+    rules = [rule for rule in WRITER if rule != left_out]
+    with restrict(server, admin, rules) as client:
+        if left_out == "+unwatch":
+            change(client)  # the connection is closed instead
+            return
+        with pytest.raises(sneck.ServerError) as raised:
+            change(client)
+    assert raised.value.code == "NOPERM"
+
+
+def test_the_documented_rights_let_writers_take_turns(server: Server, admin: sneck.Client) -> None:
+    with restrict(server, admin, WRITER + TURNS) as client:
+        admin.execute("ACL", "LOG", "RESET")
+        order = admin.lock(f"{{{KEY}}}:sneck:order", ttl=600)
+        order.acquire()
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(client.update, KEY, lambda _: "ours", wait=None)
+            until(lambda: admin.waiters(order.name))
+            order.release()
+            assert waiting.result(LIMIT) == b"ours"
+        admin.execute("DEL", KEY)
+        add_together(client)
+        assert client.stats().wakeups == "used"
+        assert admin.execute("ACL", "LOG") == []

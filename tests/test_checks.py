@@ -108,7 +108,7 @@ def test_stubs_tell_what_the_extension_has(tmp_path: Path) -> None:
 
 def test_shell_scripts_are_clean_by_shellcheck() -> None:
     files = [path for path in (TOP / "scripts").iterdir() if path.name not in NOT_SHELL]
-    benches = [TOP / "bench/uncontended", TOP / "bench/contended"]
+    benches = [TOP / "bench" / name for name in ("uncontended", "contended", "cas")]
     scripts = [*files, TOP / ".ci/run", *benches]
     shellcheck = Path(sys.executable).parent / "shellcheck"
     check(str(shellcheck), "--external-sources", *[str(script) for script in scripts])

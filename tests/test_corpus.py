@@ -159,6 +159,15 @@ NOT_UNDERSTOOD = {
     "left waiting": "== t\na: acquire d ttl=60000 -> ok\nb: acquire d wait=60000 -> ...\n",
     "wrong value": "== t\nredis: SET door 1 -> ok 2\n",
     "not nil": "== t\nredis: SET door nil -> ok\nredis: GET door -> nil\n",
+    "left open": "== t\na: begin k -> ok\n",
+    "not begun": "== t\na: commit -> ok\n",
+    "begun twice": "== t\na: begin k -> ok\na: begin k -> ok\na: abort -> nil\na: abort -> nil\n",
+    "not again": "== t\na: begin k -> ok\na: commit -> again\n",
+    "again and again": "== t\na: begin k -> again\n",
+    "two changes": "== t\na: update k add=1 keep=yes -> ok\n",
+    "no change": "== t\na: update k -> ok\n",
+    "nothing failed": "== t\na: failure attempts -> ok\n",
+    "two servers": "== t\nserver: restart now -> ok\n",
     "outside of a case": "a: acquire door -> ok\n",
 }
 

@@ -1,5 +1,5 @@
 -- contend URL PAGE INDEX: wants a lock that others want, through the Lua rock.
-local page = require "contend_page"
+local page = require "page_lua"
 local sneck = require "sneck"
 
 local lock = assert(sneck.connect(arg[1])):lock("bench:lock", {ttl = 10})

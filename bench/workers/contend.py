@@ -1,4 +1,4 @@
-"""contend LIBRARY ADDRESS PAGE INDEX [POLL]: wants a lock that others want.
+"""contend LIBRARY ADDRESS [POLL] PAGE INDEX: wants a lock that others want.
 
 LIBRARY is sneck, of which ADDRESS is a URL, or one of the others, of which it is
 the path of a socket.
@@ -57,8 +57,9 @@ LIBRARIES: dict[str, Callable[..., Lock]] = {
 }
 
 
-def main(library: str, address: str, path: str, index: str, *options: str) -> None:
+def main(library: str, address: str, *more: str) -> None:
     """Run rounds until the input ends."""
+    *options, path, index = more
     page, me = Page(path), int(index)
     lock = LIBRARIES[library](address, *options)
     acquire, release, hold, now = lock.acquire, lock.release, page.hold, time.monotonic_ns

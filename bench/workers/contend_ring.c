@@ -1,4 +1,4 @@
-/* contend_ring SOCKET PAGE INDEX WORKERS: a token goes round. Each worker has a list
+/* contend_ring SOCKET WORKERS PAGE INDEX: a token goes round. Each worker has a list
  * and waits for the token there, then puts it into the next one's.
  *
  * This is no lock: who dies takes the token along. It is the limit for one that is
@@ -44,10 +44,10 @@ int main(int argc, char **argv)
     redisContext *server = argc == 5 ? redisConnectUnix(argv[1]) : NULL;
 
     if (!server || server->err)
-        give_up("usage: contend_ring SOCKET PAGE INDEX WORKERS, of a server that runs");
-    struct page *page = page_open(argv[2]);
-    size_t index = strtoul(argv[3], NULL, 10);
-    struct place place = place_of(index, strtoul(argv[4], NULL, 10));
+        give_up("usage: contend_ring SOCKET WORKERS PAGE INDEX, of a server that runs");
+    struct page *page = page_open(argv[3]);
+    size_t index = strtoul(argv[4], NULL, 10);
+    struct place place = place_of(index, strtoul(argv[2], NULL, 10));
     while (round_begin() > 0) {
         bool in_time;
         if (index == 0)

@@ -1,6 +1,7 @@
-/* page.h - the page that the workers of a contended lock share: a file that all of
- * them map. Whoever holds the lock writes to it, so it needs no other protection.
- * bench/page.py has the same layout. */
+/* page.h - the page that the workers of a group share: a file that all of them map.
+ * A worker writes to its own tally, and to the rest only while it holds the lock that
+ * they contend for, so the page needs no other protection. bench/page.py has the same
+ * layout. */
 #ifndef PAGE_H
 #define PAGE_H
 
@@ -18,8 +19,8 @@
 #include <unistd.h>
 
 struct tally {
-    uint64_t acquisitions;
-    uint64_t longest_ns; /* its longest wait */
+    uint64_t count;      /* how often a worker did its task in time */
+    uint64_t longest_ns; /* its longest one, from its begin on */
 };
 
 struct page {
@@ -32,7 +33,7 @@ struct page {
     struct tally tallies[];
 };
 
-static struct page *page_open(const char *path)
+static inline struct page *page_open(const char *path)
 {
     struct stat file;
     int fd = open(path, O_RDWR);
@@ -46,7 +47,7 @@ static struct page *page_open(const char *path)
     return page;
 }
 
-static uint64_t page_now(void)
+static inline uint64_t page_now(void)
 {
     struct timespec now;
 
@@ -54,31 +55,33 @@ static uint64_t page_now(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void page_note(struct page *page, size_t index, uint64_t waited_ns, bool in_time)
+/* Counts a task that was begun then and is done now; false: the round is over. */
+static inline bool page_count(struct page *page, size_t index, uint64_t begun_ns)
 {
     struct tally *tally = &page->tallies[index];
+    uint64_t now_ns = page_now();
+    bool in_time = now_ns < page->end_ns;
 
-    if (page->owner != index + 1) {
-        page->owner = index + 1;
-        page->changes++;
-        page->changes_in_time += in_time;
-    }
-    tally->acquisitions += in_time;
-    if (tally->longest_ns < waited_ns)
-        tally->longest_ns = waited_ns;
+    tally->count += in_time;
+    if (tally->longest_ns < now_ns - begun_ns)
+        tally->longest_ns = now_ns - begun_ns;
+    return in_time;
 }
 
 /* In the section, for one who asked for the lock then; false: the round is over. */
-static bool page_hold(struct page *page, size_t index, uint64_t asked_ns)
+static inline bool page_hold(struct page *page, size_t index, uint64_t asked_ns)
 {
-    uint64_t now_ns = page_now();
-    bool in_time = now_ns < page->end_ns;
     struct timespec section = {0, (long)page->section_us * 1000};
 
     if (page->inside)
         give_up("two hold the lock");
     page->inside = index + 1;
-    page_note(page, index, now_ns - asked_ns, in_time);
+    bool in_time = page_count(page, index, asked_ns);
+    if (page->owner != index + 1) {
+        page->owner = index + 1;
+        page->changes++;
+        page->changes_in_time += in_time;
+    }
     if (section.tv_nsec)
         nanosleep(&section, NULL);
     if (page->inside != index + 1)

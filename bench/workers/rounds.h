@@ -7,14 +7,14 @@
 #include <stdlib.h>
 
 /* The number of cycles to run now; 0 at the end. */
-static long round_begin(void)
+static inline long round_begin(void)
 {
     char line[32];
 
     return fgets(line, sizeof line, stdin) ? strtol(line, NULL, 10) : 0;
 }
 
-static void round_end(void)
+static inline void round_end(void)
 {
     puts("done");
     fflush(stdout);

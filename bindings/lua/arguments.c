@@ -74,6 +74,12 @@ const char *core_check_bytes(lua_State *L, int level, int arg, const char *what,
     return lua_tolstring(L, arg, len);
 }
 
+void core_check_function(lua_State *L, int level, int arg)
+{
+    if (lua_type(L, arg) != LUA_TFUNCTION)
+        throw_type(L, level, arg, "the function", "a function");
+}
+
 const char *core_opt_text(lua_State *L, int level, int arg, const char *what)
 {
     size_t len;
@@ -124,6 +130,13 @@ static void number_to_text(lua_State *L, int arg)
     lua_replace(L, arg);
 }
 
+bool core_to_text(lua_State *L, int arg)
+{
+    if (lua_type(L, arg) == LUA_TNUMBER)
+        number_to_text(L, arg);
+    return lua_type(L, arg) == LUA_TSTRING;
+}
+
 static void check_words(lua_State *L, int first, int last)
 {
     if (last < first)
@@ -136,18 +149,23 @@ static void check_words(lua_State *L, int first, int last)
     }
 }
 
+core_command core_new_command(lua_State *L, size_t count)
+{
+    core_command command = {.count = count};
+    command.words = lua_newuserdatauv(
+        L, count * (sizeof *command.words + sizeof *command.lengths), 0);
+    command.lengths = (size_t *)(command.words + count);
+    return command;
+}
+
 core_command core_check_command(lua_State *L, int first)
 {
     int last = lua_gettop(L);
     check_words(L, first, last);
     luaL_checkstack(L, LUA_MINSTACK, "too many words");
-    core_command command = {.count = (size_t)(last - first + 1)};
-    command.words = lua_newuserdatauv(
-        L, command.count * (sizeof *command.words + sizeof *command.lengths), 0);
-    command.lengths = (size_t *)(command.words + command.count);
+    core_command command = core_new_command(L, (size_t)(last - first + 1));
     for (int arg = first; arg <= last; arg++) {
-        if (lua_type(L, arg) == LUA_TNUMBER)
-            number_to_text(L, arg);
+        core_to_text(L, arg);
         command.words[arg - first] = lua_tolstring(L, arg, &command.lengths[arg - first]);
     }
     return command;

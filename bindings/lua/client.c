@@ -37,7 +37,7 @@ int core_connect(lua_State *L)
     const char *url = core_opt_text(L, CORE_USER_LEVEL, URL, "the url");
     sneck_client_options options = check_options(L);
     core_client *self = lua_newuserdatauv(L, sizeof *self, 0);
-    self->client = NULL;
+    *self = (core_client){NULL, 0};
     luaL_setmetatable(L, type_name);
     int status = sneck_client_new(&self->client, url, &options, error);
     return status == SNECK_OK ? 1 : core_push_failure(L, status, error, "");
@@ -162,6 +162,8 @@ static int client_free(lua_State *L)
 {
     core_client *self = luaL_checkudata(L, 1, type_name);
     sneck_client *client = self->client;
+    if (self->pins > 0)
+        return 0;
     self->client = NULL;
     sneck_client_free(client);
     return 0;

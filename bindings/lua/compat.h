@@ -17,6 +17,7 @@
 #if LUA_VERSION_NUM < 502
 #define luaL_setfuncs(L, functions, upvalues) luaL_register(L, NULL, functions)
 #define luaL_setmetatable(L, name) (luaL_getmetatable(L, name), lua_setmetatable(L, -2))
+#define lua_rawlen(L, index) lua_objlen(L, index)
 #endif
 
 /* The one value that a userdata keeps alive has to be a table in Lua 5.1. */

@@ -37,8 +37,13 @@ bool core_opt_flag(lua_State *L, int level, int arg, const char *what);
 const char *core_check_bytes(lua_State *L, int level, int arg, const char *what,
                              size_t *len);
 
+void core_check_function(lua_State *L, int level, int arg);
+
 /* Text without NUL, or NULL for nil and none. */
 const char *core_opt_text(lua_State *L, int level, int arg, const char *what);
+
+/* Makes a number its text, in its place. False: it is neither that nor a string. */
+bool core_to_text(lua_State *L, int arg);
 
 /* Throws a message; never returns. */
 int core_throw(lua_State *L, int level, const char *format, ...)
@@ -50,6 +55,9 @@ typedef struct core_command {
     const void **words;
     size_t *lengths;
 } core_command;
+
+/* Pushes room for so many words. */
+core_command core_new_command(lua_State *L, size_t count);
 
 /* Takes the arguments from `first` on; numbers become their text. */
 core_command core_check_command(lua_State *L, int first);
@@ -64,7 +72,35 @@ int core_push_failure(lua_State *L, int status, const char *message,
 /* Pushes what an op that has ended gives; returns how many values. */
 int core_push_result(lua_State *L, const sneck_op *op);
 
+/* Its owner is on the stack, as each push may fail. */
+void core_push_reply(lua_State *L, const sneck_reply *reply);
+
+/* A reply that Lua owns, while it is converted. */
+typedef struct core_reply {
+    sneck_reply *reply; /* owned; NULL: none */
+} core_reply;
+
+/* Pushes an owner without a reply. */
+core_reply *core_new_reply(lua_State *L);
+
+void core_clear_reply(core_reply *self);
+
 /* --------------------------------------------------------------------- ops */
+
+/* The debug hook of the main thread: Ctrl-C of the program `lua` changes it. */
+typedef struct core_hook {
+    lua_State *main;
+    lua_Hook before;
+} core_hook;
+
+core_hook core_hook_now(lua_State *L);
+
+/* Takes note of a hook that the user has set meanwhile. Ctrl-C's, which asks for a call
+ * at each instruction, stays a change: it may be there already, and did not run yet. */
+void core_hook_renew(core_hook *hook);
+
+/* A sneck_interrupt, whose data is a core_hook. */
+int core_hook_changed(void *hook);
 
 /* Waits for an op. Ctrl-C of the program `lua` cancels it. */
 int core_wait(lua_State *L, sneck_op *op);
@@ -92,16 +128,30 @@ int core_return_result(lua_State *L, int status, core_op *self);
 
 /* ------------------------------------------------------------------- types */
 
+/* While a call is under way that runs a function of the user's, what it uses is
+ * pinned: that function may do anything, also call a finalizer. */
 typedef struct core_client {
     sneck_client *client; /* owned; NULL only while it is being made */
+    int pins;             /* not freed unless 0 */
 } core_client;
 
 core_client *core_check_client(lua_State *L, int arg);
+
+typedef struct core_lock {
+    sneck_lock *lock; /* owned; NULL only while it is being made */
+    int64_t wait_ms;  /* of an acquire that is not told */
+    int pins;         /* not freed unless 0 */
+} core_lock;
+
+/* NULL for nil and none. */
+core_lock *core_opt_lock(lua_State *L, int level, int arg, const char *what);
 
 /* Each pushes the metatable of a type. */
 void core_open_client(lua_State *L);
 void core_open_lock(lua_State *L);
 void core_open_op(lua_State *L);
+void core_open_reply(lua_State *L);
+void core_open_transaction(lua_State *L);
 
 /* Registers a type: its metatable, whose __index has the methods. */
 void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
@@ -111,13 +161,56 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
  *
  *     core.connect(url, timeout, connect_timeout, client_name, prefix, label)
  *     core.lock(client, name, token, ttl, wait, label, fair, poll)
+ *     core.update(client, key, function, keep, ttl, attempts, wait, guard)
+ *     core.compare_and_set(client, key, expected, new, ttl)
+ *     core.transaction(client, keys, function, attempts, wait, guard)
  *
- * A lock with a token is an adopted one. */
+ * A lock with a token is an adopted one. `keep` is what an update's function returns
+ * to leave the value. */
 int core_connect(lua_State *L);
 int core_lock_new(lua_State *L);
+int core_update(lua_State *L);
+int core_compare_and_set(lua_State *L);
+int core_transaction(lua_State *L);
 
 /* The level of their misuse: sneck/init.lua stands between the user and them. */
 #define CORE_USER_LEVEL 2
+
+/* ------------------------------------------------------------ transactions */
+
+/* One call of a transaction. It stands on the C stack, so nothing may throw while the
+ * library runs, between core_run_start() and core_run_stop(). */
+typedef struct core_run {
+    lua_State *L;
+    core_client *client;
+    core_lock *guard;   /* NULL: none */
+    int keys;           /* where on the stack the key or the table of keys is */
+    int value;          /* where there is room for what the function returns or throws */
+    core_hook hook;
+    sneck_tx_options options;
+    sneck_tx_report report;
+    char error[SNECK_ERROR_SIZE];
+} core_run;
+
+/* What the user's function ended with, beside the library's own outcomes. */
+enum { CORE_RAISED = 100, CORE_ABORTED };
+
+/* Begins a call whose first argument is the client. */
+void core_run_begin(lua_State *L, core_run *run);
+
+/* Takes the arguments attempts, wait and guard, from `first` on. */
+void core_run_options(core_run *run, int first);
+
+void core_run_start(core_run *run);
+void core_run_stop(core_run *run);
+
+/* Calls the function that lies on the stack below its arguments; true if it returned.
+ * Its result, if one is wanted, or what it threw goes to its place. Never throws. */
+bool core_run_call(core_run *run, int arguments, int results);
+
+/* Pushes why the call failed; returns how many values. `results` are what the writes
+ * gave, or NULL. Throws what the function threw, and misuse. */
+int core_run_fail(core_run *run, int status, const sneck_reply *results);
 
 #pragma GCC visibility pop
 

@@ -7,16 +7,33 @@ static const char type_name[] = "sneck.lock";
 
 enum { COMPANION_CLIENT = 1, COMPANION_NAME };
 
-typedef struct core_lock {
-    sneck_lock *lock; /* owned; NULL only while it is being made */
-    int64_t wait_ms;  /* of an acquire that is not told */
-} core_lock;
-
 static core_lock *check_lock(lua_State *L)
 {
     core_lock *self = luaL_checkudata(L, 1, type_name);
     if (!self->lock)
         core_throw(L, 1, "the lock was freed");
+    return self;
+}
+
+static bool is_lock(lua_State *L, int arg)
+{
+    if (lua_type(L, arg) != LUA_TUSERDATA || !lua_getmetatable(L, arg))
+        return false;
+    luaL_getmetatable(L, type_name);
+    bool same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return same;
+}
+
+core_lock *core_opt_lock(lua_State *L, int level, int arg, const char *what)
+{
+    if (lua_isnoneornil(L, arg))
+        return NULL;
+    if (!is_lock(L, arg))
+        core_throw(L, level, "%s must be a lock, not %s", what, luaL_typename(L, arg));
+    core_lock *self = lua_touserdata(L, arg);
+    if (!self->lock)
+        core_throw(L, level, "%s was freed", what);
     return self;
 }
 
@@ -27,7 +44,7 @@ enum { CLIENT = 1, NAME, TOKEN, TTL, WAIT, LABEL, FAIR, POLL }; /* arguments */
 static core_lock *new_lock(lua_State *L, int64_t wait_ms)
 {
     core_lock *self = lua_newuserdatauv(L, sizeof *self, 1);
-    *self = (core_lock){NULL, wait_ms};
+    *self = (core_lock){NULL, wait_ms, 0};
     luaL_setmetatable(L, type_name);
     lua_createtable(L, 2, 0);
     lua_pushvalue(L, CLIENT);
@@ -217,6 +234,8 @@ static int lock_free(lua_State *L)
 {
     core_lock *self = luaL_checkudata(L, 1, type_name);
     sneck_lock *lock = self->lock;
+    if (self->pins > 0)
+        return 0;
     self->lock = NULL;
     sneck_lock_free(lock);
     return 0;

@@ -1,4 +1,4 @@
-/* module.c - `require "sneck.core"`: two functions and the types' metatables, to
+/* module.c - `require "sneck.core"`: its functions and the types' metatables, to
  * which sneck/init.lua adds what can be said in Lua. */
 #include "core.h"
 
@@ -15,6 +15,9 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
 static const luaL_Reg functions[] = {
     {"connect", core_connect},
     {"lock", core_lock_new},
+    {"update", core_update},
+    {"compare_and_set", core_compare_and_set},
+    {"transaction", core_transaction},
     {NULL, NULL},
 };
 
@@ -32,5 +35,8 @@ LUALIB_API int luaopen_sneck_core(lua_State *L)
     lua_setfield(L, -2, "lock_type");
     core_open_op(L);
     lua_setfield(L, -2, "op_type");
+    core_open_reply(L);
+    core_open_transaction(L);
+    lua_pop(L, 2);
     return 1;
 }

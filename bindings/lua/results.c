@@ -1,6 +1,6 @@
 /* results.c - from the library's outcomes to Lua's values.
  *
- * The op belongs to a userdata, since each push may fail. */
+ * The op or reply belongs to a userdata, since each push may fail. */
 #include "core.h"
 
 int core_push_failure(lua_State *L, int status, const char *message, const char *server_code)
@@ -16,6 +16,36 @@ int core_push_failure(lua_State *L, int status, const char *message, const char 
 
 /* ------------------------------------------------------------------- replies */
 
+static const char reply_type[] = "sneck.reply";
+
+core_reply *core_new_reply(lua_State *L)
+{
+    core_reply *self = lua_newuserdatauv(L, sizeof *self, 0);
+    self->reply = NULL;
+    luaL_setmetatable(L, reply_type);
+    return self;
+}
+
+void core_clear_reply(core_reply *self)
+{
+    sneck_reply *reply = self->reply;
+    self->reply = NULL;
+    sneck_reply_free(reply);
+}
+
+static int reply_gc(lua_State *L)
+{
+    core_clear_reply(luaL_checkudata(L, 1, reply_type));
+    return 0;
+}
+
+void core_open_reply(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__gc", reply_gc}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{NULL, NULL}};
+    core_new_type(L, reply_type, meta, methods);
+}
+
 static void push_bytes(lua_State *L, const sneck_reply *reply)
 {
     size_t len;
@@ -30,8 +60,6 @@ static void push_error(lua_State *L, const sneck_reply *reply)
     lua_setfield(L, -2, "err");
 }
 
-static void push_reply(lua_State *L, const sneck_reply *reply);
-
 /* Items may be nil, so their number stands in `n`. */
 static void push_array(lua_State *L, const sneck_reply *reply)
 {
@@ -40,12 +68,12 @@ static void push_array(lua_State *L, const sneck_reply *reply)
     lua_pushinteger(L, count);
     lua_setfield(L, -2, "n");
     for (int i = 1; i <= count; i++) {
-        push_reply(L, sneck_reply_item(reply, (size_t)i - 1));
+        core_push_reply(L, sneck_reply_item(reply, (size_t)i - 1));
         lua_rawseti(L, -2, i);
     }
 }
 
-static void push_reply(lua_State *L, const sneck_reply *reply)
+void core_push_reply(lua_State *L, const sneck_reply *reply)
 {
     luaL_checkstack(L, LUA_MINSTACK, "a reply is nested too deeply");
     switch (sneck_reply_kind(reply)) {
@@ -118,7 +146,7 @@ int core_push_result(lua_State *L, const sneck_op *op)
         return core_push_failure(L, status, sneck_op_error(op), sneck_op_server_code(op));
     const sneck_reply *reply = sneck_op_reply(op);
     if (reply)
-        push_reply(L, reply);
+        core_push_reply(L, reply);
     else if (sneck_op_holder(&holder, op) == SNECK_OK)
         push_holder(L, &holder);
     else if (sneck_op_waiters(&waiters, &count, op) == SNECK_OK)

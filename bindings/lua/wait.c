@@ -9,11 +9,6 @@
 
 #define SERVER_CODE_SIZE 32
 
-struct watch {
-    lua_State *main;
-    lua_Hook before;
-};
-
 /* Lua 5.1 does not tell its main thread: there a wait in a coroutine goes on. */
 static lua_State *main_thread(lua_State *L)
 {
@@ -27,17 +22,31 @@ static lua_State *main_thread(lua_State *L)
 #endif
 }
 
-static int hook_has_changed(void *data)
+core_hook core_hook_now(lua_State *L)
 {
-    const struct watch *watch = data;
-    return lua_gethook(watch->main) != watch->before;
+    core_hook hook = {.main = main_thread(L)};
+    hook.before = lua_gethook(hook.main);
+    return hook;
+}
+
+void core_hook_renew(core_hook *hook)
+{
+    lua_State *main = hook->main;
+    bool is_for_each = (lua_gethookmask(main) & LUA_MASKCOUNT) && lua_gethookcount(main) == 1;
+    if (!is_for_each)
+        hook->before = lua_gethook(main);
+}
+
+int core_hook_changed(void *data)
+{
+    const core_hook *hook = data;
+    return lua_gethook(hook->main) != hook->before;
 }
 
 int core_wait(lua_State *L, sneck_op *op)
 {
-    struct watch watch = {.main = main_thread(L)};
-    watch.before = lua_gethook(watch.main);
-    return sneck_op_wait(op, hook_has_changed, &watch);
+    core_hook hook = core_hook_now(L);
+    return sneck_op_wait(op, core_hook_changed, &hook);
 }
 
 static void copy_text(char *out, size_t size, const char *text)

@@ -402,7 +402,8 @@ typedef struct sneck_tx_options {
     int attempts;      /* how often the body is run at most; from 1 */
     int64_t wait_ms;   /* no attempt begins after that; SNECK_FOREVER: no limit */
     sneck_lock *guard; /* commit only while this lock is ours; NULL: none. One more
-                        * round trip; to extend it in the body is no conflict */
+                        * round trip; to extend it in the body is no conflict, but
+                        * by another thread during the commit it may be one */
     sneck_interrupt *interrupt; /* as for sneck_op_wait(); NULL: none */
     void *interrupt_data;
     sneck_tx_report *report;    /* written at the end, except after INVALID; or NULL */
@@ -575,7 +576,8 @@ SNECK_API const char *sneck_op_error(const sneck_op *op);
  * "WRONGTYPE"; "" otherwise. */
 SNECK_API const char *sneck_op_server_code(const sneck_op *op);
 
-/* The link that the op runs on; borrowed. NULL once that link is freed. */
+/* The link that the op runs on; borrowed. NULL once that link, or the op's
+ * transaction, is freed. */
 SNECK_API sneck_link *sneck_op_link(const sneck_op *op);
 
 /* A pointer of the caller's that the op carries, NULL at first: how a loop finds what
@@ -592,7 +594,8 @@ SNECK_API int sneck_op_waiters(const sneck_waiter **out, size_t *count,
                                const sneck_op *op);
 SNECK_API int sneck_op_was_held(bool *out, const sneck_op *op);
 
-/* The reply of an execute op that ended OK, borrowed; NULL for any other. */
+/* The reply of an execute op that ended OK, or of an op of a transaction, borrowed;
+ * NULL for any other. */
 SNECK_API const sneck_reply *sneck_op_reply(const sneck_op *op);
 
 /* Blocks until the op ends and returns its status. `interrupt` may be NULL:
@@ -607,6 +610,53 @@ SNECK_API void sneck_op_cancel(sneck_op *op);
 
 /* Cancels if pending, and frees. Does not touch the lock. */
 SNECK_API void sneck_op_free(sneck_op *op);
+
+/* ----------------------------------- without blocking: compare-and-set */
+
+/* The steps of sneck_transact(), each an op, on a link of the transaction's own
+ * (sneck_op_link()): begin; read, watch and queue as in a body; commit; after
+ * CONFLICT begin again. One op at a time: another one started meanwhile ends with
+ * INVALID. A whole program is examples/transaction.c. */
+
+/* Makes a transaction; nothing is sent. Arguments as for sneck_transact(): wait_ms
+ * counts from now, the interrupt is for sneck_tx_read() only, and the report is
+ * written when a begin or a commit ends, so it must stand as long. */
+SNECK_API int sneck_tx_new(sneck_tx **out, sneck_client *client, size_t count,
+                           const void *const *keys, const size_t *key_len,
+                           const sneck_tx_options *options, char *error);
+
+/* Begins the first attempt or, after a CONFLICT, the next; what an unfinished one
+ * has queued is dropped. Pauses and takes its turn where it must; the first on a
+ * quiet key ends at once, and sends nothing.
+ *
+ *   OK         read and queue now
+ *   CONFLICT   attempts or time are used up; CONNECTION, where the last attempt
+ *              lost its connection
+ *   NOT_OWNER  the guard is not ours
+ *   INVALID    the transaction has ended: by one of these, or by a commit other
+ *              than CONFLICT and INTERRUPTED; or the client is closed
+ *   INTERRUPTED, NO_MEMORY: it may be begun again */
+SNECK_API int sneck_tx_begin_start(sneck_op **out, sneck_tx *tx);
+
+/* As sneck_tx_read(); the reply is sneck_op_reply()'s. CONFLICT: the connection was
+ * lost, so begin again. */
+SNECK_API int sneck_tx_read_start(sneck_op **out, sneck_tx *tx, size_t argc,
+                                  const void *const *argv, const size_t *argv_len);
+
+/* Commits. CONFLICT: begin again. All other outcomes are those of sneck_transact(),
+ * and leave nothing to give up. The writes' replies are sneck_op_reply()'s, after OK
+ * and where a write failed inside of EXEC; NULL when none was queued. Cancelled when
+ * EXEC has left it is UNKNOWN, and cancelled when the outcome was known, just that. */
+SNECK_API int sneck_tx_commit_start(sneck_op **out, sneck_tx *tx);
+
+/* Gives up: nothing is written, nothing is watched any more, and whoever waits for
+ * the turn gets it. Ends OK, whatever came before. */
+SNECK_API int sneck_tx_unwatch_start(sneck_op **out, sneck_tx *tx);
+
+/* Frees it at any time but within sneck_transact(), and never blocks. A pending op is
+ * cancelled; its ops lose their link. A connection that still watches, or is in
+ * doubt, is closed: to keep it, commit or unwatch first. */
+SNECK_API void sneck_tx_free(sneck_tx *tx);
 
 #ifdef __cplusplus
 }

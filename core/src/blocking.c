@@ -84,7 +84,7 @@ int sneck_execute(sneck_reply **out, sneck_client *client, size_t argc,
     }
     status = sneck_op_wait(op, NULL, NULL);
     if (status == SNECK_OK)
-        *out = sneck__execute_take(op);
+        *out = sneck__op_take_reply(op);
     else
         sneck__client_report(client, sneck_op_error(op), op->server_code);
     sneck_op_free(op);

@@ -9,7 +9,6 @@
 struct execute {
     sneck_op op;
     sneck_client *client;   /* a reference */
-    redisReply *reply;      /* owned */
     char what[QUOTED_SIZE + 16];
 };
 
@@ -20,7 +19,7 @@ static bool execute_reply(sneck_op *op, redisReply *reply)
         sneck__op_end_reply(op, reply, e->what);
         return false;
     }
-    e->reply = reply;
+    op->reply = reply;
     sneck__op_end(op, SNECK_OK, "%s", "");
     return true;
 }
@@ -39,10 +38,7 @@ static void execute_cancel(sneck_op *op)
 
 static void execute_clear(sneck_op *op)
 {
-    struct execute *e = (struct execute *)op;
-    if (e->reply)
-        freeReplyObject(e->reply);
-    sneck__client_drop(e->client);
+    sneck__client_drop(((struct execute *)op)->client);
 }
 
 static const struct op_class execute_class = {
@@ -77,19 +73,4 @@ int sneck_execute_start(sneck_op **out, sneck_client *client, sneck_link *link, 
         begin_execute(e, argc, argv, argv_len);
     *out = &e->op;
     return SNECK_OK;
-}
-
-const sneck_reply *sneck_op_reply(const sneck_op *op)
-{
-    if (op->class != &execute_class)
-        return NULL;
-    return (const sneck_reply *)((const struct execute *)op)->reply;
-}
-
-sneck_reply *sneck__execute_take(sneck_op *op)
-{
-    struct execute *e = (struct execute *)op;
-    sneck_reply *reply = (sneck_reply *)e->reply;
-    e->reply = NULL;
-    return reply;
 }

@@ -55,7 +55,7 @@ void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *cli
         return NULL;
     op->class = class;
     op->status = SNECK_PENDING;
-    op->pooled = !link;
+    op->pooled = op->alone = !link;
     op->link = link ? link : sneck__client_borrow(client);
     if (!op->link || !sneck__heap_reserve(&op->link->timers, op->link->op_count + 1)) {
         if (op->link && op->pooled)
@@ -101,6 +101,8 @@ void sneck_op_free(sneck_op *op)
         sneck__client_give_back(link);
     if (op->class->clear)
         op->class->clear(op);
+    if (op->reply)
+        freeReplyObject(op->reply);
     free(op->error);
     free(op);
 }
@@ -133,25 +135,32 @@ void sneck__op_end(sneck_op *op, int status, const char *format, ...)
     if (op->in_flight > 0)
         sneck__link_abandon(op->link, op);
     op->in_flight = 0;
+    if (op->parent && op->parent->status == SNECK_PENDING)
+        sneck__op_set_timer(op->parent, 0); /* fires in this step or, at once, in the next */
+}
+
+int sneck__op_tell_lost(char error[SNECK_ERROR_SIZE], const sneck_op *op, bool sent,
+                        const char *what)
+{
+    const sneck_link *link = op->link;
+    int status = link->fail_status;
+    const char *advice = "";
+    if (status == SNECK_CONNECTION && sent)
+        advice = "; the reply was lost, so the server may or may not have done it";
+    else if (status == SNECK_CONNECTION)
+        advice = "; nothing was done: is the server running there?";
+    else if (status == SNECK_PROTOCOL)
+        advice = "; is this a Redis or Valkey server?";
+    sneck__message(error, "%s: %s%s", what, link->fail_text, advice);
+    return status == SNECK_CONNECTION && sent ? SNECK_UNKNOWN : status;
 }
 
 void sneck__op_end_lost(sneck_op *op, bool sent, const char *what)
 {
-    const sneck_link *link = op->link;
-    int status = link->fail_status;
-    if (status == SNECK_CONNECTION && sent)
-        sneck__op_end(op, SNECK_UNKNOWN,
-                      "%s: %s; the reply was lost, so the server may or may not have done it",
-                      what, link->fail_text);
-    else if (status == SNECK_CONNECTION)
-        sneck__op_end(op, status, "%s: %s; nothing was done: is the server running there?",
-                      what, link->fail_text);
-    else if (status == SNECK_PROTOCOL)
-        sneck__op_end(op, status, "%s: %s; is this a Redis or Valkey server?",
-                      what, link->fail_text);
-    else
-        sneck__op_end(op, status, "%s: %s", what, link->fail_text);
-    memcpy(op->server_code, link->fail_code, sizeof op->server_code);
+    char error[SNECK_ERROR_SIZE];
+    int status = sneck__op_tell_lost(error, op, sent, what);
+    sneck__op_end(op, status, "%s", error);
+    memcpy(op->server_code, op->link->fail_code, sizeof op->server_code);
 }
 
 static const char *advice(const char *code, const char *text)
@@ -301,7 +310,7 @@ static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
     for (;;) {
         sneck__link_step(link, readable);
         bool pending = op->status == SNECK_PENDING;
-        if (!pending && (!op->pooled || sneck__link_quiet(link)))
+        if (!pending && (!op->alone || sneck__link_quiet(link)))
             return;
         if (!pending && settled_ms == NEVER_MS)
             settled_ms = sneck__now_ms() + SETTLE_MS;
@@ -355,12 +364,13 @@ const char *sneck_op_server_code(const sneck_op *op)
 
 sneck_op *sneck_link_ended(sneck_link *link)
 {
-    sneck_op *op = link->ended.first;
-    if (op) {
+    for (sneck_op *op; (op = link->ended.first);) {
         delist(op);
         enlist(op, &link->told);
+        if (!op->parent) /* who has one is its parent's business */
+            return op;
     }
-    return op;
+    return NULL;
 }
 
 sneck_link *sneck_op_link(const sneck_op *op)
@@ -376,4 +386,16 @@ void sneck_op_set_data(sneck_op *op, void *data)
 void *sneck_op_data(const sneck_op *op)
 {
     return op->data;
+}
+
+const sneck_reply *sneck_op_reply(const sneck_op *op)
+{
+    return op->status == SNECK_PENDING ? NULL : (const sneck_reply *)op->reply;
+}
+
+sneck_reply *sneck__op_take_reply(sneck_op *op)
+{
+    sneck_reply *reply = (sneck_reply *)op->reply;
+    op->reply = NULL;
+    return reply;
 }

@@ -35,9 +35,11 @@ struct sneck_op {
     const struct op_class *class;
     sneck_link *link;           /* borrowed from the pool, or the caller's */
     bool pooled;                /* give the link back when freed */
+    bool alone;                 /* nobody else steps the link: a wait lets it settle */
     void *data;                 /* the caller's */
     struct op_list *list;       /* which of the link's it is in */
     sneck_op *prev, *next;      /* in that list */
+    sneck_op *parent;           /* on the same link; its timer fires when this one ends */
     int status;
     struct heap_item timer;     /* in the link's timers while it is on */
     bool listening;             /* in the link's listeners, for a token with this hash */
@@ -52,6 +54,7 @@ struct sneck_op {
     size_t argv_len[3 + SCRIPT_WORDS_MAX];
     size_t argc;
 
+    redisReply *reply;          /* owned; what it gives to its caller */
     char server_code[CODE_SIZE];
     char *error;                /* owned; NULL: none */
 };
@@ -80,11 +83,15 @@ void sneck__op_script(sneck_op *op, const struct script *script, size_t keys, si
 /* Ends the op as its link failed: `what` names the subject, as in "lock "x"". */
 void sneck__op_end_lost(sneck_op *op, bool sent, const char *what);
 
+/* The status that this would be, with its message. */
+int sneck__op_tell_lost(char error[SNECK_ERROR_SIZE], const sneck_op *op, bool sent,
+                        const char *what);
+
 /* Ends the op for an error reply, or for one of a type that was not expected. */
 void sneck__op_end_reply(sneck_op *op, const redisReply *reply, const char *what);
 
-/* Moves the reply out of an execute op that ended OK; the caller frees it. */
-sneck_reply *sneck__execute_take(sneck_op *op);
+/* Moves the reply out of an op that has ended; the caller frees it. */
+sneck_reply *sneck__op_take_reply(sneck_op *op);
 
 /* Moves the list out of a waiters op that ended OK. */
 sneck_waiter *sneck__waiters_take(sneck_op *op, size_t *count);

@@ -29,10 +29,16 @@ end
 
 local CONNECT_OPTIONS = set_of("timeout", "connect_timeout", "client_name", "prefix", "label")
 local LOCK_OPTIONS = set_of("ttl", "wait", "label", "fair", "poll")
+local TRANSACTION_OPTIONS = set_of("attempts", "wait", "guard")
+local UPDATE_OPTIONS = set_of("ttl", "attempts", "wait", "guard")
+local SET_OPTIONS = set_of("ttl")
 local DEFAULTS = {}
 
+--- What an update's function returns to leave the value as it is.
+sneck.KEEP = setmetatable({}, {__tostring = function() return "sneck.KEEP" end})
+
 -- Values are checked in C. Level 3 is the user's line: the public functions call
--- this themselves, and likewise core.connect and core.lock, which count on it.
+-- this themselves, and likewise the functions of the C module, which count on it.
 local function check(options, known)
     if options == nil then
         return DEFAULTS
@@ -131,6 +137,48 @@ function client_methods:with_lock(name, options, body)
         return nil, message, code, word
     end
     return finish(lock, pcall(body, lock))
+end
+
+--- Changes the string at a key by a function of it; returns what it is then.
+-- The function gets the old value, nil when the key is absent, and returns the new one,
+-- nil to delete the key, or sneck.KEEP. It is run again when another client has changed
+-- the key meanwhile. The key keeps its expiry unless the option ttl (seconds) sets one.
+-- The other options and the failures are those of transaction().
+function client_methods:update(key, body, options)
+    local o = check(options, UPDATE_OPTIONS)
+    return core.update(self, key, body, sneck.KEEP, o.ttl, o.attempts, o.wait, o.guard)
+end
+
+--- Changes the string at a key if it is the expected one; returns whether it was.
+-- nil stands for no key: if it is expected, the key must be absent; if it is new, the key
+-- is deleted. Option: ttl, as for update(). Fails as transaction() does.
+function client_methods:compare_and_set(key, expected, new, options)
+    local o = check(options, SET_OPTIONS)
+    return core.compare_and_set(self, key, expected, new, o.ttl)
+end
+
+--- Deletes a key if the string there is the expected one; returns whether it was.
+-- Fails as transaction() does.
+function client_methods:compare_and_delete(key, expected)
+    if expected == nil then
+        error("the expected value must be a string or a number, not nil", 2)
+    end
+    return core.compare_and_set(self, key, expected, nil, nil)
+end
+
+--- Calls body(tx), which reads and queues writes; then writes all of them or none.
+-- Returns a table of what the writes gave, with their number in n; nil after
+-- tx:abort(). The keys, a table, are watched from the first read on: when another client
+-- has changed one, nothing is written and the body is run again.
+-- Options: attempts, how often it is run at most (16); wait, seconds after which no
+-- attempt begins (5; math.huge: no limit); guard, a lock without which nothing is
+-- written. An error of the body ends it with nothing written, and is thrown on. Failures
+-- are nil, message, code, the server's word; after "CONFLICT" nil and a table with
+-- attempts, waited (seconds) and keys; after "SERVER", when writes failed as they were
+-- run, the word and a table with their results and the index of the first failure.
+function client_methods:transaction(keys, body, options)
+    local o = check(options, TRANSACTION_OPTIONS)
+    return core.transaction(self, keys, body, o.attempts, o.wait, o.guard)
 end
 
 --- Releases the lock at the end of a `<close>` variable's block.

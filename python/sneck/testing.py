@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 from urllib.parse import quote
 
 __all__ = ["Server", "ServerNotFound", "find_server"]
@@ -28,6 +29,7 @@ STOP_TIMEOUT = 10.0
 POLL_INTERVAL = 0.01
 PORT_ATTEMPTS = 5
 LAUNCH_ATTEMPTS = 5
+# what a busy machine may say to a program that it runs a moment later
 PASSING = (errno.EAGAIN, errno.EFAULT, errno.ENOMEM, errno.ETXTBSY)
 SOCKET_PATH_MAX = 100  # sun_path has 104 bytes on macOS and 108 on Linux
 
@@ -170,22 +172,28 @@ class Server:
             *self._args,
         ]
         with open(directory / "log", "wb") as log:
-            for attempt in range(LAUNCH_ATTEMPTS):
-                try:
-                    # A session of its own: Ctrl-C is for the program under test.
-                    self._process = subprocess.Popen(
-                        command,
-                        stdin=subprocess.DEVNULL,
-                        stdout=log,
-                        stderr=subprocess.STDOUT,
-                        start_new_session=True,
-                    )
+            for _ in range(LAUNCH_ATTEMPTS - 1):
+                if self._launched(command, log, PASSING):
                     return
-                except OSError as error:
-                    # A busy machine may refuse a program for a moment.
-                    if error.errno not in PASSING or attempt + 1 == LAUNCH_ATTEMPTS:
-                        raise
-                    time.sleep(POLL_INTERVAL)
+                time.sleep(POLL_INTERVAL)
+            self._launched(command, log)
+
+    def _launched(self, command: list[str], log: BinaryIO, excused: Sequence[int] = ()) -> bool:
+        """Launch the program; False where the system refused it for an excused reason."""
+        try:
+            # A session of its own: Ctrl-C is for the program under test.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            if error.errno in excused:
+                return False
+            raise
+        return True
 
     def _wait_until_ready(self) -> bool:
         assert self._process is not None

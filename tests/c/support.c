@@ -116,6 +116,16 @@ int tx_queue(sneck_tx *tx, const char *const *words)
     return sneck_tx_queue(tx, n, argv, len);
 }
 
+sneck_op *tx_read_start(sneck_tx *tx, const char *const *words)
+{
+    const void *argv[WORDS_MAX];
+    size_t len[WORDS_MAX];
+    sneck_op *op = NULL;
+    size_t n = measure(words, argv, len);
+    assert_int_equal(sneck_tx_read_start(&op, tx, n, argv, len), SNECK_OK);
+    return op;
+}
+
 sneck_op *start_command(sneck_client *client, sneck_link *link, const char *const *words)
 {
     const void *argv[WORDS_MAX];
@@ -128,7 +138,7 @@ sneck_op *start_command(sneck_client *client, sneck_link *link, const char *cons
 
 /* ------------------------------------------------------------------ stepping */
 
-static void step_once(sneck_link *link, int64_t at_most_ms)
+void step_once(sneck_link *link, int64_t at_most_ms)
 {
     struct pollfd fds[SNECK_LINK_FDS];
     nfds_t n = (nfds_t)sneck_link_fds(link, fds);

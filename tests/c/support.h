@@ -39,6 +39,8 @@ int tx_read(sneck_reply **out, sneck_tx *tx, const char *const *words);
 int tx_queue(sneck_tx *tx, const char *const *words);
 #define READ(out, tx, ...) tx_read(out, tx, (const char *const[]){__VA_ARGS__, NULL})
 #define QUEUE(tx, ...) tx_queue(tx, (const char *const[]){__VA_ARGS__, NULL})
+sneck_op *tx_read_start(sneck_tx *tx, const char *const *words);
+#define READ_START(tx, ...) tx_read_start(tx, (const char *const[]){__VA_ARGS__, NULL})
 
 void assert_value(sneck_client *client, const char *key, const char *value);
 
@@ -46,6 +48,9 @@ void assert_value(sneck_client *client, const char *key, const char *value);
 sneck_op *start_command(sneck_client *client, sneck_link *link, const char *const *words);
 #define START(client, link, ...)                                               \
     start_command(client, link, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Waits for the link, no longer than that, and steps it. */
+void step_once(sneck_link *link, int64_t at_most_ms);
 
 /* Steps the link until the op has ended; its status. */
 int finish(sneck_link *link, sneck_op *op);

@@ -2,7 +2,8 @@
  *
  *     adder URL KEY TIMES
  *
- * Waits for a line on stdin, and prints the most attempts that one addition took. */
+ * Prints "ready", waits for a line on stdin, and prints the most attempts that one
+ * addition took, and the number that the last one wrote. */
 #include <sneck.h>
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
     sneck_client *client = NULL;
     sneck_tx_options options = SNECK_TX_OPTIONS;
     sneck_tx_report report;
-    struct number number;
+    struct number number = {"0"};
     char error[SNECK_ERROR_SIZE];
     int most = 0;
 
@@ -36,6 +37,8 @@ int main(int argc, char **argv)
     options.report = &report;
     if (argc != 4 || sneck_client_new(&client, argv[1], NULL, error) != SNECK_OK)
         return 2;
+    puts("ready");
+    fflush(stdout);
     getchar();
     for (long times = strtol(argv[3], NULL, 10); times > 0; times--) {
         if (sneck_update(client, argv[2], strlen(argv[2]), 0, &options, add_one, &number,
@@ -46,7 +49,7 @@ int main(int argc, char **argv)
         if (report.attempts > most)
             most = report.attempts;
     }
-    printf("%d\n", most);
+    printf("%d %s\n", most, number.text);
     sneck_client_free(client);
     return 0;
 }

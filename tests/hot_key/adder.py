@@ -2,7 +2,8 @@
 
     adder.py URL KEY TIMES
 
-Waits for a line on stdin, and prints the most attempts that one addition took.
+Prints "ready", waits for a line on stdin, and prints the most attempts that one addition took,
+and the number that the last one wrote.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ def main() -> None:
     url, key, times = sys.argv[1:]
     most = 0
     attempts = 0
+    last: bytes | None = b"0"
 
     def add_one(old: bytes | None) -> int:
         nonlocal attempts
@@ -24,12 +26,13 @@ def main() -> None:
         return int(old or 0) + 1
 
     with sneck.connect(url) as client:
+        print("ready", flush=True)
         sys.stdin.readline()
         for _ in range(int(times)):
             attempts = 0
-            client.update(key, add_one, wait=None)
+            last = client.update(key, add_one, wait=None)
             most = max(most, attempts)
-    print(most)
+    print(most, int(last or 0))
 
 
 if __name__ == "__main__":

@@ -81,6 +81,65 @@ local function use_blocks(client)
     end))
 end
 
+local function use_update(client)
+    local key = name .. ":updated"
+    local function add(old)
+        return tonumber(old or 0) + 1.5
+    end
+    client:execute("DEL", key)
+    assert(client:update(key, add, {ttl = 60, attempts = 2, wait = 60}) == "1.5")
+    assert(client:update(key, function() return sneck.KEEP end) == "1.5")
+    assert(client:compare_and_set(key, 1.5, 2, {ttl = 60}))
+    assert(client:compare_and_delete(key, 3) == false)
+    local long = ("v"):rep(1000)
+    assert(client:update(key, function() return long end) == long)
+    local _, _, code, _, details = client:update(key, function(old)
+        client:execute("SET", key, "theirs")
+        return old .. old
+    end, {attempts = 1})
+    assert(code == "CONFLICT" and details.attempts == 1 and details.keys[1] == key)
+    assert(client:update(key, function() end) == nil)
+end
+
+local function use_guarded(client, lock)
+    local key, list, runs = name .. ":a", name .. ":list", 0
+    assert(lock:acquire())
+    client:execute("DEL", key, list)
+    client:execute("RPUSH", list, "x")
+    local results = client:transaction({key, list}, function(tx)
+        runs = runs + 1
+        tx:watch(name .. ":b", name .. ":c")
+        assert(tx:get(key) == nil and tx:execute("LRANGE", list, 0, -1).n == 1)
+        if tx:conflicts() == 0 then
+            client:execute("INCR", name .. ":c")
+        end
+        tx:queue("EVAL", "return {1, {'two'}}", 0)
+        tx:queue("SET", key, 1.5, "PX", 60000)
+        tostring(tx)
+    end, {guard = lock, attempts = 2})
+    assert(results.n == 2 and results[1][2][1] == "two" and runs == 2)
+    assert(lock:release())
+end
+
+local function use_failing(client)
+    local list, thrown = name .. ":list", {}
+    local ok, err = pcall(client.transaction, client, {}, function() error(thrown) end)
+    assert(not ok)
+    if err ~= thrown then -- out of memory
+        error(err, 0)
+    end
+    assert(client:transaction({list}, function(tx) tx:abort() end) == nil)
+    local _, _, code, word = client:transaction({list}, function(tx) tx:get(list) end)
+    assert(code == "SERVER" and word == "WRONGTYPE")
+    local _, _, _, _, failed = client:transaction({}, function(tx)
+        tx:queue("INCR", list)
+        tx:queue("DEL", list, name .. ":c")
+    end)
+    assert(failed.index == 1 and failed.results[1].err and failed.results[2] == 2)
+    assert(select(3, client:transaction({}, function(tx) tx:queue("MULTI") end)) == "INVALID")
+    assert(client:transaction({}, tostring).n == 0)
+end
+
 assert(select(3, sneck.connect("nonsense://")) == "INVALID")
 local client <close> = assert(sneck.connect(url, {
     timeout = 20, connect_timeout = 20, client_name = "oom", prefix = "", label = "oom",
@@ -92,3 +151,6 @@ use_adopted(client)
 use_queue(client, lock)
 use_ops(client, lock)
 use_blocks(client)
+use_update(client)
+use_guarded(client, lock)
+use_failing(client)

@@ -40,6 +40,39 @@ IN_A_BODY = (
     + "client:with_lock('around', {ttl = 60}, function() lock:acquire() end) print('not reached')"
 )
 
+# each prints "ready" and waits to be told to go on; a paused server then answers no write
+SAY_READY = """
+local sneck = require("sneck")
+local client = assert(sneck.connect(nil, {timeout = 600}))
+local said
+local function ready() if not said then said = print("ready") or io.read() end end
+io.stdout:setvbuf("no")
+"""
+IN_A_READ = (
+    SAY_READY
+    + """client:transaction({"interrupted"}, function(tx)
+        tx:queue("SET", "interrupted", "written")
+        ready()
+        tx:execute("PUBLISH", "channel", "x")
+    end) print("not reached")"""
+)
+IN_A_COMMIT = (
+    SAY_READY
+    + """client:transaction({"interrupted"}, function(tx)
+        tx:get("interrupted")
+        tx:queue("SET", "interrupted", "written")
+        ready()
+    end) print("not reached")"""
+)
+BETWEEN_CONFLICTS = (
+    SAY_READY
+    + """client:update("interrupted", function()
+        ready()
+        client:execute("APPEND", "interrupted", "")
+        return "written"
+    end, {attempts = 2 ^ 31 - 1, wait = math.huge}) print("not reached")"""
+)
+
 
 def environment(server: Server) -> dict[str, str]:
     """Let Lua find the rock and the specs' helper, and both the server."""
@@ -112,6 +145,49 @@ def test_ctrl_c_ends_a_wait_in_a_coroutine(server: Server) -> None:
     output, errors = interrupt(server, IN_A_COROUTINE)
     assert "interrupted!" in errors
     assert output == "INTERRUPTED\tnil\n"
+
+
+def test_ctrl_c_ends_a_read_of_a_transaction() -> None:
+    assert interrupt_when_ready(IN_A_READ, pause=True) == HELD.encode()
+
+
+def test_ctrl_c_ends_a_commit() -> None:
+    # what had left by then the server may still do
+    assert interrupt_when_ready(IN_A_COMMIT, pause=True) in (HELD.encode(), b"written")
+
+
+def test_ctrl_c_ends_a_transaction_between_conflicts() -> None:
+    assert interrupt_when_ready(BETWEEN_CONFLICTS, pause=False) == HELD.encode()
+
+
+def interrupt_when_ready(script: str, *, pause: bool) -> object:
+    """Interrupt a script wherever it is by then; return what is at the key after it."""
+    with Server() as server, resp.Client(server.socket) as redis:
+        redis.call("SET", "interrupted", HELD)
+        with subprocess.Popen(
+            ["lua5.4", "-e", script],
+            env=environment(server),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as lua:
+            try:
+                assert lua.stdout is not None
+                assert lua.stdout.readline() == "ready\n"
+                if pause:
+                    redis.call("CLIENT", "PAUSE", "600000", "WRITE")
+                assert lua.stdin is not None
+                lua.stdin.write("\n")
+                lua.stdin.flush()
+                os.kill(lua.pid, signal.SIGINT)
+                output, errors = lua.communicate(timeout=LIMIT)
+            finally:
+                lua.kill()
+        redis.call("CLIENT", "UNPAUSE")
+        assert "interrupted!" in errors
+        assert output == ""
+        return redis.call("GET", "interrupted")
 
 
 def test_the_module_exports_its_entry_only() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
-import socket
 import subprocess
 import threading
 from collections.abc import Callable
@@ -567,23 +566,3 @@ def test_a_client_that_is_closed_says_so(server: Server, name: str) -> None:
     client.close()
     with pytest.raises(ValueError, match="closed"):
         client.update(name, lambda _: 1)
-
-
-def test_keys_of_several_slots_of_a_cluster_are_an_error(name: str) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        args = ("--cluster-enabled", "yes", "--cluster-port", str(probe.getsockname()[1]))
-    with Server(args=args, port=True) as own, sneck.connect(own.url) as client:
-        client.execute("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-        while b"cluster_state:ok" not in bytes(client.execute("CLUSTER", "INFO")):  # type: ignore[arg-type]
-            continue
-
-        def function(tx: sneck.Transaction) -> None:
-            tx.queue("SET", "a", 1)
-            tx.queue("SET", "b", 1)
-
-        with pytest.raises(sneck.ServerError, match="CROSSSLOT") as caught:
-            client.transaction(function, "a", "b")
-        assert caught.value.code == "CROSSSLOT"
-        assert client.execute("EXISTS", "a") == 0
-        assert client.update("a", lambda old: int(old or 0) + 1) == b"1"

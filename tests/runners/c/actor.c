@@ -5,7 +5,6 @@
  */
 #include "actor.h"
 
-#include "arguments.h"
 #include "outcome.h"
 
 #include <stdlib.h>
@@ -166,27 +165,26 @@ static struct call *make_call(const struct actor *actor, enum call_kind kind, sn
     return call;
 }
 
-static void free_call(struct call *call)
+void actor_free_call(struct call *call)
 {
     words_clear(&call->command);
     words_clear(&call->reply);
+    free(call->argument.at);
     free(call);
 }
 
-static void call_outcome(const struct call *call, struct words *outcome)
+void actor_put_outcome(const struct call *call, struct words *outcome)
 {
-    if (call->status != SNECK_OK) {
+    if (call->again) {
+        words_add_keyword(outcome, "again");
+    } else if (call->status != SNECK_OK) {
         outcome_fail(outcome, call->status, call->server_code);
     } else if (call->kind == CALL_ACQUIRE) {
         outcome_token(outcome, call->lock);
     } else if (call->kind == CALL_FORCE_RELEASE) {
         outcome_ok_yes(outcome, call->was_held);
-    } else if (call->kind == CALL_EXECUTE || call->kind == CALL_WAITERS) {
-        for (size_t i = 0; i < call->reply.count; i++) {
-            struct word *word = words_add(outcome);
-            word->quoted = call->reply.at[i].quoted;
-            bytes_add(&word->bytes, call->reply.at[i].bytes.at, call->reply.at[i].bytes.len);
-        }
+    } else if (call->reply.count > 0) {
+        words_append(outcome, &call->reply);
     } else {
         outcome_ok(outcome);
     }
@@ -206,11 +204,26 @@ static bool run_call(struct actor *actor, struct call *call, bool leave)
 static void do_call(struct actor *actor, struct call *call, bool leave, struct words *outcome)
 {
     if (run_call(actor, call, leave)) {
-        call_outcome(call, outcome);
-        free_call(call);
+        actor_put_outcome(call, outcome);
+        actor_free_call(call);
     } else {
         words_add_keyword(outcome, "...");
     }
+}
+
+struct call *actor_new_call(const struct actor *actor, enum call_kind kind)
+{
+    return make_call(actor, kind, NULL);
+}
+
+const char *actor_finish(struct actor *actor, struct call *call)
+{
+    return run_call(actor, call, false) ? NULL : "the call did not end";
+}
+
+sneck_lock *actor_lock(struct actor *actor, const struct word *name, struct words *outcome)
+{
+    return use_lock(actor, &(struct arguments){.places = {name}, .place_count = 1}, false, outcome);
 }
 
 /* --------------------------------------------------------------------- verbs */
@@ -333,14 +346,14 @@ static const char *verb_holder(struct actor *actor, const struct arguments *a,
     if (!run_call(actor, call, false))
         return "the call did not end";
     if (call->status != SNECK_OK)
-        call_outcome(call, outcome);
+        actor_put_outcome(call, outcome);
     else if (locked)
         outcome_ok_yes(outcome, call->holder.held);
     else if (!call->holder.held)
         outcome_nil(outcome);
     else
         wrong = holder_field(&call->holder, a->places[1]->bytes.at, outcome);
-    free_call(call);
+    actor_free_call(call);
     return wrong;
 }
 
@@ -354,7 +367,7 @@ static struct call *ask_waiters(struct actor *actor, sneck_lock *lock, int64_t c
         if (call->status != SNECK_OK || count < 0 || (int64_t)call->waiter_count == count ||
             tries == 0)
             return call;
-        free_call(call);
+        actor_free_call(call);
         nanosleep(&(struct timespec){0, AGAIN_MS * 1000000}, NULL);
     }
 }
@@ -374,8 +387,8 @@ static const char *verb_waiters(struct actor *actor, const struct arguments *a,
     struct call *call = ask_waiters(actor, lock, count);
     if (!call)
         return "the call did not end";
-    call_outcome(call, outcome);
-    free_call(call);
+    actor_put_outcome(call, outcome);
+    actor_free_call(call);
     return NULL;
 }
 
@@ -439,13 +452,18 @@ static const char *verb_execute(struct actor *actor, const struct words *step, s
     return NULL;
 }
 
+/* Verbs behind which every word is an argument. */
+static bool takes_words(const struct word *verb)
+{
+    return word_is(verb, "execute") || word_is(verb, "read") || word_is(verb, "queue") ||
+           word_is(verb, "watch");
+}
+
 static const char *run_verb(struct actor *actor, const struct arguments *a, bool leave,
                             struct words *outcome)
 {
     if (word_is(a->verb, "acquire"))
         return verb_acquire(actor, a, leave, outcome);
-    if (leave)
-        return "only an acquire may be left waiting";
     if (word_is(a->verb, "release"))
         return verb_owner(actor, a, CALL_RELEASE, outcome);
     if (word_is(a->verb, "extend"))
@@ -470,14 +488,16 @@ static const char *run_verb(struct actor *actor, const struct arguments *a, bool
 const char *actor_run(struct actor *actor, const struct words *step, size_t count,
                       const struct variables *v, bool leave, struct words *outcome)
 {
-    struct arguments a;
-    bool execute = word_is(&step->at[1], "execute");
-    const char *wrong = execute ? NULL : arguments_read(&a, step, count);
+    struct arguments a = {.verb = &step->at[1]};
+    bool known, execute = word_is(a.verb, "execute");
+    const char *wrong = takes_words(a.verb) ? NULL : arguments_read(&a, step, count);
     if (wrong)
         return wrong;
     if (actor->waiting)
         return "the actor is still waiting";
-    if (!execute && word_is(a.verb, "connect"))
+    if (leave && !word_is(a.verb, "acquire"))
+        return "only an acquire may be left waiting";
+    if (word_is(a.verb, "connect"))
         return verb_connect(actor, &a, v, outcome);
     if (!actor->client) {
         struct bytes url = {0};
@@ -487,9 +507,9 @@ const char *actor_run(struct actor *actor, const struct words *step, size_t coun
             return NULL;
     }
     if (execute)
-        return leave ? "only an acquire may be left waiting"
-                     : verb_execute(actor, step, count, outcome);
-    return run_verb(actor, &a, leave, outcome);
+        return verb_execute(actor, step, count, outcome);
+    wrong = actor_run_tx(actor, step, count, &a, &known, outcome);
+    return known ? wrong : run_verb(actor, &a, leave, outcome);
 }
 
 const char *actor_resume(struct actor *actor, bool leave, struct words *outcome)
@@ -502,8 +522,8 @@ const char *actor_resume(struct actor *actor, bool leave, struct words *outcome)
         return NULL;
     }
     actor->waiting = NULL;
-    call_outcome(call, outcome);
-    free_call(call);
+    actor_put_outcome(call, outcome);
+    actor_free_call(call);
     return NULL;
 }
 
@@ -512,8 +532,10 @@ bool actor_close(struct actor *actor)
     if (actor->waiting) {
         if (!actor->driver->wait(actor->waiting, CALL_LIMIT_MS))
             return false;
-        free_call(actor->waiting);
+        actor_free_call(actor->waiting);
     }
+    if (!actor_close_tx(actor))
+        return false;
     for (size_t i = 0; i < actor->lock_count; i++) {
         sneck_lock_free(actor->locks[i].lock);
         free(actor->locks[i].name.at);

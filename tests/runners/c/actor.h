@@ -1,6 +1,7 @@
 #ifndef RUNNER_ACTOR_H
 #define RUNNER_ACTOR_H
 
+#include "arguments.h"
 #include "call.h"
 
 #define LOCKS_MAX 8
@@ -17,6 +18,9 @@ struct actor {
     } locks[LOCKS_MAX];
     size_t lock_count;
     struct call *waiting;        /* the call that a step left pending, or NULL */
+    struct session *session;     /* the transaction that is open, or NULL */
+    struct words keys;           /* of the last transaction or update */
+    struct call *failure;        /* how that failed; NULL: it did not */
 };
 
 /* What a step that is a call gets to end. */
@@ -34,6 +38,23 @@ const char *actor_run(struct actor *actor, const struct words *step, size_t coun
 
 /* Gives the call left waiting its time to end. */
 const char *actor_resume(struct actor *actor, bool leave, struct words *outcome);
+
+/* The verbs of compare-and-set and transactions; `*known`: whether it is one. */
+const char *actor_run_tx(struct actor *actor, const struct words *step, size_t count,
+                         const struct arguments *a, bool *known, struct words *outcome);
+
+/* Gives up the transaction that is open. False: it does not end. */
+bool actor_close_tx(struct actor *actor);
+
+/* For these verbs. The actor's object for the name; NULL, with an outcome, when it
+ * cannot be made. */
+sneck_lock *actor_lock(struct actor *actor, const struct word *name, struct words *outcome);
+struct call *actor_new_call(const struct actor *actor, enum call_kind kind);
+void actor_free_call(struct call *call);
+
+/* Runs a call to its end; NULL, or that it did not end. */
+const char *actor_finish(struct actor *actor, struct call *call);
+void actor_put_outcome(const struct call *call, struct words *outcome);
 
 /* Closes all. False: a call is still under way and does not end. */
 bool actor_close(struct actor *actor);

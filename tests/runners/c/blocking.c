@@ -5,20 +5,17 @@
  * it is read from there, as a user of theirs would.
  */
 #include "call.h"
+#include "latch.h"
 #include "outcome.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct worker {
     pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    bool ended;
+    struct latch ended;
     struct call *call;
 };
 
@@ -76,27 +73,28 @@ static int run_function(struct call *call)
         return run_waiters(call);
     case CALL_FORCE_RELEASE:
         return sneck_lock_force_release(&call->was_held, call->lock);
-    case CALL_EXECUTE:
-        break;
+    case CALL_UPDATE:
+        return run_update(call);
+    case CALL_COMPARE:
+        return run_compare(call);
+    default:
+        return run_execute(call);
     }
-    return run_execute(call);
 }
 
 static void *run(void *data)
 {
     struct worker *worker = data;
     struct call *call = worker->call;
-    int status = run_function(call);
-    pthread_mutex_lock(&worker->mutex);
-    call->status = status;
-    worker->ended = true;
-    pthread_cond_signal(&worker->changed);
-    pthread_mutex_unlock(&worker->mutex);
+    call->status = run_function(call);
+    latch_set(&worker->ended);
     return NULL;
 }
 
 static void finish(struct call *call)
 {
+    if (call->kind > CALL_EXECUTE) /* it has its own message and code word */
+        return;
     const char *message = call->lock ? sneck_lock_error(call->lock)
                                      : sneck_client_error(call->client);
     snprintf(call->error, sizeof call->error, "%s", call->status ? message : "");
@@ -106,44 +104,29 @@ static void finish(struct call *call)
 
 static void start(struct call *call)
 {
+    if (call->kind >= CALL_BEGIN) {
+        session_start(call);
+        return;
+    }
     struct worker *worker = calloc(1, sizeof *worker);
     if (!worker)
         abort();
     worker->call = call;
     call->under_way = worker;
-    pthread_mutex_init(&worker->mutex, NULL);
-    pthread_cond_init(&worker->changed, NULL);
+    latch_init(&worker->ended);
     if (pthread_create(&worker->thread, NULL, run, worker) != 0)
         abort();
-}
-
-static bool wait_for_end(struct worker *worker, int64_t ms)
-{
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += (time_t)(ms / 1000);
-    limit.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (limit.tv_nsec >= 1000000000) {
-        limit.tv_sec++;
-        limit.tv_nsec -= 1000000000;
-    }
-    pthread_mutex_lock(&worker->mutex);
-    int rc = 0;
-    while (!worker->ended && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&worker->changed, &worker->mutex, &limit);
-    bool ended = worker->ended;
-    pthread_mutex_unlock(&worker->mutex);
-    return ended;
 }
 
 static bool wait_call(struct call *call, int64_t ms)
 {
     struct worker *worker = call->under_way;
-    if (!wait_for_end(worker, ms))
+    if (call->kind >= CALL_BEGIN)
+        return session_wait(call, ms);
+    if (!latch_wait(&worker->ended, ms))
         return false;
     pthread_join(worker->thread, NULL);
-    pthread_mutex_destroy(&worker->mutex);
-    pthread_cond_destroy(&worker->changed);
+    latch_destroy(&worker->ended);
     free(worker);
     call->under_way = NULL;
     finish(call);

@@ -7,8 +7,19 @@
 
 enum call_kind {
     CALL_ACQUIRE, CALL_RELEASE, CALL_EXTEND, CALL_HOLDER, CALL_WAITERS, CALL_FORCE_RELEASE,
-    CALL_EXECUTE,
+    CALL_EXECUTE, CALL_UPDATE, CALL_COMPARE,
+    /* those of an open transaction: */
+    CALL_BEGIN, CALL_READ, CALL_WATCH, CALL_QUEUE, CALL_CONFLICTS, CALL_COMMIT, CALL_GIVE_UP,
 };
+
+/* A transaction that stays open from call to call. A driver makes it at CALL_BEGIN. */
+struct session {
+    bool open;                   /* its body is being run */
+    void *under_way;             /* the driver's own; gone once it is not open */
+};
+
+/* What an update makes of the old value. */
+enum change { CHANGE_ADD, CHANGE_APPEND, CHANGE_DELETE, CHANGE_KEEP };
 
 /* One call that goes to the server. The caller fills in the first part and keeps
  * it until the call has ended; a driver fills in the second. */
@@ -16,9 +27,14 @@ struct call {
     enum call_kind kind;
     sneck_client *client;
     sneck_link *link;            /* the actor's; NULL in blocking mode */
-    sneck_lock *lock;            /* NULL for CALL_EXECUTE */
-    int64_t ms;                  /* the wait of an acquire, the ttl of an extend */
-    struct words command;        /* of CALL_EXECUTE */
+    sneck_lock *lock;            /* NULL from CALL_EXECUTE on */
+    int64_t ms;                  /* the wait of an acquire, the ttl of an extend or a write */
+    struct words command;        /* of CALL_EXECUTE, CALL_READ and CALL_QUEUE; or all keys;
+                                  * or the key, the expected and the new value */
+    enum change change;          /* of CALL_UPDATE, with its argument */
+    struct bytes argument;
+    sneck_tx_options options;    /* of CALL_BEGIN and CALL_UPDATE */
+    struct session *session;     /* the actor's; from CALL_BEGIN on */
 
     int status;
     char error[SNECK_ERROR_SIZE];
@@ -26,7 +42,10 @@ struct call {
     sneck_holder holder;
     size_t waiter_count;         /* of CALL_WAITERS */
     bool was_held;               /* of CALL_FORCE_RELEASE */
-    struct words reply;          /* of CALL_EXECUTE and CALL_WAITERS, as an outcome */
+    bool again;                  /* it ended an attempt, and the body is run again */
+    sneck_tx_report report;      /* of CALL_UPDATE, and of what ends a transaction */
+    struct words reply;          /* what came of it as an outcome, where that is more than
+                                  * `ok`; a commit's also when single commands failed */
 
     void *under_way;             /* the driver's own */
 };
@@ -45,5 +64,20 @@ extern const struct driver blocking_driver, stepped_driver;
 
 /* The words of a command as the library wants them; free() both. */
 void call_argv(const struct words *command, const void ***argv, size_t **len);
+
+/* CALL_UPDATE and CALL_COMPARE, which have blocking functions only. Return the status. */
+int run_update(struct call *call);
+int run_compare(struct call *call);
+
+/* The calls of an open transaction by sneck_transact(), on a thread of its own. As a
+ * driver's functions. */
+void session_start(struct call *call);
+bool session_wait(struct call *call, int64_t ms);
+
+/* The same calls by ops. The op that is under way, NULL when the call has ended; and
+ * what follows when it has ended, true: so has the call. */
+void session_steps_start(struct call *call);
+sneck_op *session_steps_op(const struct call *call);
+bool session_steps_advance(struct call *call);
 
 #endif

@@ -39,6 +39,13 @@ void outcome_ok_yes(struct words *out, bool yes)
     outcome_ok_bytes(out, yes ? "yes" : "no", yes ? 3 : 2);
 }
 
+void outcome_nothing(struct words *out)
+{
+    outcome_ok(out);
+    words_add_keyword(out, "[");
+    words_add_keyword(out, "]");
+}
+
 void outcome_nil(struct words *out)
 {
     words_add_keyword(out, "nil");
@@ -191,7 +198,7 @@ const char *outcome_check(const struct word *expected, size_t count)
         return "no outcome";
     if (word_is(expected, "ok"))
         return check_values(expected + 1, count - 1);
-    if (word_is(expected, "nil") || word_is(expected, "..."))
+    if (word_is(expected, "nil") || word_is(expected, "again") || word_is(expected, "..."))
         return count == 1 ? NULL : "more words than the outcome has";
     if (!word_is(expected, "fail"))
         return "unknown outcome";

@@ -5,12 +5,13 @@
 
 #include <sneck.h>
 
-/* An outcome is its words: `ok` and values, `nil`, `fail CODE WORD`, `...`. */
+/* An outcome is its words: `ok` and values, `nil`, `fail CODE WORD`, `again`, `...`. */
 
 void outcome_ok(struct words *out);
 void outcome_ok_bytes(struct words *out, const void *bytes, size_t len);
 void outcome_ok_number(struct words *out, int64_t number);
 void outcome_ok_yes(struct words *out, bool yes);
+void outcome_nothing(struct words *out); /* an empty array */
 void outcome_nil(struct words *out);
 void outcome_fail(struct words *out, int status, const char *server_code);
 void outcome_reply(struct words *out, const sneck_reply *reply);

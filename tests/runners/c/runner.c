@@ -16,7 +16,7 @@
 #define CONTROL_TIMEOUT_MS 60000
 
 struct settings {
-    const char *socket, *address, *proxy, *control, *redis;
+    const char *socket, *address, *proxy, *cluster, *control, *redis;
     const struct driver *driver;
     bool titles;
 };
@@ -75,14 +75,14 @@ static void connect_control(struct run *run)
     words_clear(&outcome);
 }
 
-/* Sends VERB [argument] to the control socket. */
-static void control(struct run *run, const char *verb, const char *argument,
-                    struct words *outcome)
+/* Sends VERB and the arguments to the control socket. */
+static void control(struct run *run, const char *verb, const struct word *arguments,
+                    size_t count, struct words *outcome)
 {
     struct words command = {0};
     words_add_keyword(&command, verb);
-    if (argument)
-        words_add_keyword(&command, argument);
+    for (size_t i = 0; i < count; i++)
+        words_add_bytes(&command, arguments[i].bytes.at, arguments[i].bytes.len);
     execute(&run->control, &command, command.count, &run->variables, outcome);
     words_clear(&command);
 }
@@ -90,7 +90,7 @@ static void control(struct run *run, const char *verb, const char *argument,
 static void reset(struct run *run)
 {
     struct words outcome = {0};
-    control(run, "BEGIN", NULL, &outcome);
+    control(run, "BEGIN", NULL, 0, &outcome);
     if (!word_is(&outcome.at[0], "ok")) {
         fprintf(stderr, "the server cannot be reset\n");
         exit(2);
@@ -116,7 +116,7 @@ static const char *run_sleep(struct run *run, const struct words *words)
     struct words outcome = {0};
     if (words->count != 2 || !read_number(words->at[1].bytes.at, &ms) || ms < 0)
         return "sleep is not followed by milliseconds";
-    control(run, "SLEEP", words->at[1].bytes.at, &outcome);
+    control(run, "SLEEP", &words->at[1], 1, &outcome);
     bool slept = word_is(&outcome.at[0], "ok");
     words_clear(&outcome);
     return slept ? NULL : "the control socket does not sleep";
@@ -131,14 +131,14 @@ static const char *run_plain(struct run *run, const struct words *words, size_t 
 }
 
 static const char *run_action(struct run *run, const char *verb, const struct words *words,
-                              size_t left, struct words *outcome)
+                              size_t most, size_t left, struct words *outcome)
 {
-    if (left != 2)
+    if (left < 2 || left > 1 + most)
         return "wrong number of arguments";
     /* `redis` steps are not about what a lost connection does */
     actor_close(&run->plain);
     run->plain = make_actor("redis", run->settings->driver);
-    control(run, verb, words->at[1].bytes.at, outcome);
+    control(run, verb, words->at + 1, left - 1, outcome);
     return NULL;
 }
 
@@ -165,9 +165,9 @@ static const char *run_words(struct run *run, const struct words *words, size_t 
     if (word_is(&words->at[0], "redis:"))
         return run_plain(run, words, left, outcome);
     if (word_is(&words->at[0], "fault:"))
-        return run_action(run, "FAULT", words, left, outcome);
+        return run_action(run, "FAULT", words, 2, left, outcome);
     if (word_is(&words->at[0], "server:"))
-        return run_action(run, "SERVER", words, left, outcome);
+        return run_action(run, "SERVER", words, 1, left, outcome);
     return run_actor(run, words, left, outcome);
 }
 
@@ -262,16 +262,20 @@ static void begin_case(struct run *run)
     run->plain = make_actor("redis", s->driver);
     variable_bind(&run->variables, "socket", s->socket, strlen(s->socket));
     variable_bind(&run->variables, "proxy", s->proxy, strlen(s->proxy));
+    if (s->cluster)
+        variable_bind(&run->variables, "cluster", s->cluster, strlen(s->cluster));
     if (s->address)
         variable_bind(&run->variables, "address", s->address, strlen(s->address));
 }
 
-/* Ends what is left. False: a call was still waiting. */
+/* Ends what is left. False: a call was still waiting, or a transaction open. */
 static bool end_case(struct run *run)
 {
-    bool waiting = false;
-    for (size_t i = 0; i < run->actor_count; i++)
+    bool waiting = false, open = false;
+    for (size_t i = 0; i < run->actor_count; i++) {
         waiting |= run->actors[i].waiting != NULL;
+        open |= run->actors[i].session != NULL;
+    }
     if (waiting)
         reset(run); /* so that every lock is free, and the waiters end */
     for (size_t i = 0; i < run->actor_count; i++)
@@ -282,7 +286,7 @@ static bool end_case(struct run *run)
     actor_close(&run->plain);
     run->actor_count = 0;
     variables_clear(&run->variables);
-    return !waiting;
+    return !waiting && !open;
 }
 
 static bool run_case(struct run *run, const char *path, const struct test_case *c)
@@ -301,7 +305,7 @@ static bool run_case(struct run *run, const char *path, const struct test_case *
         passed = run_step(run, c->steps[i].text, &message);
     }
     if (!end_case(run) && passed) {
-        bytes_add_text(&message, "the case ends while a call is waiting");
+        bytes_add_text(&message, "the case ends while a call is waiting, or a transaction open");
         passed = false;
     }
     if (passed)
@@ -334,7 +338,8 @@ static void usage(void)
 {
     fputs("usage: corpus_runner --titles FILE...\n"
           "       corpus_runner --mode blocking|stepped --socket PATH [--address HOST:PORT]\n"
-          "                     --proxy PATH --control URL --redis VERSION FILE...\n", stderr);
+          "                     --proxy PATH [--cluster PATH] --control URL --redis VERSION\n"
+          "                     FILE...\n", stderr);
     exit(2);
 }
 
@@ -346,6 +351,8 @@ static void set_option(struct settings *s, const char *name, const char *value)
         s->address = value;
     else if (strcmp(name, "--proxy") == 0)
         s->proxy = value;
+    else if (strcmp(name, "--cluster") == 0)
+        s->cluster = value;
     else if (strcmp(name, "--control") == 0)
         s->control = value;
     else if (strcmp(name, "--redis") == 0)

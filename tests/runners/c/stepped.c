@@ -1,8 +1,9 @@
 /* stepped.c - runs calls as ops, on one link for each actor, from one poll loop.
  *
  * Only the part of the API that an event loop would use: start, status, descriptors,
- * timeout, step. Invariant: whenever a call is given time, all links are stepped,
- * those of the actors whose turn it is not, too.
+ * timeout, step; what has no ops runs on a thread, as in blocking mode. Invariant:
+ * whenever a call is given time, all links are stepped, those of the actors whose
+ * turn it is not, too.
  */
 #include "call.h"
 #include "outcome.h"
@@ -14,8 +15,9 @@
 #include <time.h>
 
 #define LINKS_MAX 16
+#define THREAD_STEP_MS 2     /* between two looks at what runs on a thread */
 
-static sneck_link *links[LINKS_MAX];
+static sneck_link *links[LINKS_MAX + 1]; /* and one of a transaction */
 static size_t link_count;
 
 static void open_link(sneck_link **link, sneck_client *client)
@@ -68,15 +70,28 @@ static int start_op(sneck_op **op, struct call *call)
         return sneck_lock_waiters_start(op, call->lock, call->link);
     case CALL_FORCE_RELEASE:
         return sneck_lock_force_release_start(op, call->lock, call->link);
-    case CALL_EXECUTE:
-        break;
+    default:
+        return start_execute(op, call);
     }
-    return start_execute(op, call);
+}
+
+/* These have no ops. */
+static bool on_thread(const struct call *call)
+{
+    return call->kind == CALL_UPDATE || call->kind == CALL_COMPARE;
 }
 
 static void start(struct call *call)
 {
     sneck_op *op;
+    if (on_thread(call)) {
+        blocking_driver.start(call);
+        return;
+    }
+    if (call->kind >= CALL_BEGIN) {
+        session_steps_start(call);
+        return;
+    }
     if (start_op(&op, call) != SNECK_OK)
         abort();
     call->under_way = op;
@@ -98,7 +113,7 @@ static int64_t poll_timeout(int64_t limit_ms)
 
 static void step_all(int64_t limit_ms)
 {
-    struct pollfd fds[LINKS_MAX * SNECK_LINK_FDS];
+    struct pollfd fds[(LINKS_MAX + 1) * SNECK_LINK_FDS];
     size_t n = 0;
     for (size_t i = 0; i < link_count; i++)
         n += sneck_link_fds(links[i], fds + n);
@@ -138,9 +153,38 @@ static void finish(struct call *call)
     call->under_way = NULL;
 }
 
+/* A transaction has a link of its own, which is there to be stepped while an op runs. */
+static bool wait_for_session(struct call *call, int64_t limit_ms)
+{
+    while (!session_steps_advance(call)) {
+        if (now_ms() >= limit_ms)
+            return false;
+        links[link_count++] = sneck_op_link(session_steps_op(call));
+        step_all(limit_ms);
+        link_count--;
+    }
+    return true;
+}
+
+/* The other actors' links are stepped meanwhile. */
+static bool wait_for_thread(struct call *call, int64_t limit_ms)
+{
+    while (!blocking_driver.wait(call, 0)) {
+        int64_t now = now_ms();
+        if (now >= limit_ms)
+            return false;
+        step_all(now + THREAD_STEP_MS < limit_ms ? now + THREAD_STEP_MS : limit_ms);
+    }
+    return true;
+}
+
 static bool wait_call(struct call *call, int64_t ms)
 {
     int64_t limit_ms = now_ms() + ms;
+    if (on_thread(call))
+        return wait_for_thread(call, limit_ms);
+    if (call->kind >= CALL_BEGIN)
+        return wait_for_session(call, limit_ms);
     while (sneck_op_status(call->under_way) == SNECK_PENDING) {
         if (now_ms() >= limit_ms)
             return false;

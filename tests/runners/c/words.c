@@ -62,6 +62,15 @@ void words_add_keyword(struct words *to, const char *text)
     bytes_add_text(&words_add(to)->bytes, text);
 }
 
+void words_append(struct words *to, const struct words *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        struct word *word = words_add(to);
+        word->quoted = from->at[i].quoted;
+        bytes_add(&word->bytes, from->at[i].bytes.at, from->at[i].bytes.len);
+    }
+}
+
 void words_clear(struct words *words)
 {
     for (size_t i = 0; i < words->count; i++)

@@ -34,6 +34,9 @@ void words_add_bytes(struct words *to, const void *from, size_t len);
 /* Appends a word with a meaning, such as `ok` or `[`. */
 void words_add_keyword(struct words *to, const char *text);
 
+/* Appends copies of all words of another list. */
+void words_append(struct words *to, const struct words *from);
+
 void words_clear(struct words *words);
 
 /* Appends the word as one would write it, cut to a readable length. */

@@ -16,30 +16,38 @@ local AGAIN = LIMIT_MS / STEP_MS -- times to look at who waits
 local actor = {}
 actor.__index = actor
 
-local under_way = {} -- the ops of calls that were left waiting, as keys
+--- What a verb gives, in place of an outcome, that ends the function of a transaction.
+actor.ENDS = {}
 
---- Makes an actor. `sockets` has paths by name, `sleep` takes milliseconds.
-function actor.new(sockets, sleep)
-  return setmetatable({sockets = sockets, sleep = sleep, locks = {}}, actor)
+local under_way = {} -- the ops of calls that were left waiting, as keys
+local innermost -- the session of the transaction that was begun last
+
+--- Makes an actor. `sockets` has paths by name, `sleep` takes milliseconds. `judge` takes the
+-- outcome of the step under way, and `go_on` does the steps behind it until a verb gives ENDS.
+function actor.new(sockets, sleep, judge, go_on)
+  return setmetatable({
+    sockets = sockets, sleep = sleep, judge = judge, go_on = go_on, locks = {},
+  }, actor)
 end
 
 -- ----------------------------------------------------------------- arguments
 
+-- `places`: how many words are no options; nil: any number.
 local function arguments(words, places, ...)
-  local given, known = {options = {}}, {}
+  local given, known = {options = {}, words = {}}, {}
   for _, key in ipairs({...}) do
     known[key] = true
   end
   for _, word in ipairs(words) do
     if not word.key then
-      given[#given + 1] = word.data
+      given[#given + 1], given.words[#given + 1] = word.data, word
     elseif known[word.key] then
       given.options[word.key] = word.data
     else
       casefile.refuse("unknown option")
     end
   end
-  if #given ~= places then
+  if places and #given ~= places then
     casefile.refuse("wrong number of arguments")
   end
   return given
@@ -54,6 +62,24 @@ local function flag(text)
     casefile.refuse("a flag is yes, or not there")
   end
   return text and true
+end
+
+local function limit(text)
+  return text == "forever" and math.huge or seconds(text)
+end
+
+-- The bare word `nil` is no value.
+local function value_of(word)
+  return not casefile.is(word, "nil") and word.data or nil
+end
+
+-- Every word as an argument.
+local function whole(words)
+  local all = {}
+  for i, word in ipairs(words) do
+    all[i] = casefile.whole(word)
+  end
+  return table.unpack(all)
 end
 
 local function milliseconds(time)
@@ -310,14 +336,176 @@ function verbs.stats(self, words)
 end
 
 function verbs.execute(self, words)
-  local command = {}
-  for i, word in ipairs(words) do
-    command[i] = casefile.whole(word)
-  end
   local client = self:made()
-  local reply, failure = try(client.execute, client, table.unpack(command))
+  local reply, failure = try(client.execute, client, whole(words))
   return failure or outcome.reply(reply)
 end
+
+-- ------------------------------------------------------------ compare-and-set
+
+-- What the function of an update makes of the old value.
+local CHANGES = {
+  add = function(old, number) return tonumber(old or 0) + tonumber(number) end,
+  append = function(old, text) return (old or "") .. text end,
+  delete = function() return nil end,
+  keep = function() return sneck.KEEP end,
+}
+
+-- The options of a transaction; or nil and an outcome.
+function actor:tx_options(options)
+  local guard, failure
+  if options.guard then
+    guard, failure = self:lock(options.guard)
+  end
+  return not failure and {
+    ttl = seconds(options.ttl),
+    attempts = options.attempts and math.tointeger(tonumber(options.attempts)),
+    wait = limit(options.wait),
+    guard = guard,
+  } or nil, failure
+end
+
+-- Calls the library and tells what it gave as `tell` does; keeps the details of a failure.
+function actor:tell(tell, call, ...)
+  local result = table.pack(pcall(call, ...))
+  if not result[1] and type(result[2]) ~= "string" then
+    error(result[2], 0) -- thrown by a step
+  elseif not result[1] then
+    return outcome.fail("INVALID")
+  elseif result[2] == nil and result[4] then
+    self.details = result[6]
+    return outcome.fail(result[4], result[5])
+  end
+  return tell(result[2])
+end
+
+function verbs.update(self, words)
+  local given = arguments(words, 1, "add", "append", "delete", "keep", "ttl", "attempts", "wait",
+    "guard")
+  local change
+  for name in pairs(CHANGES) do
+    if given.options[name] and change then
+      casefile.refuse("more than one change")
+    end
+    change = given.options[name] and name or change
+  end
+  if not change then
+    casefile.refuse("an update needs a change")
+  end
+  local options, failure = self:tx_options(given.options)
+  local client, argument = self:made(), given.options[change]
+  return failure or self:tell(outcome.reply, client.update, client, given[1], function(old)
+    return CHANGES[change](old, argument)
+  end, options)
+end
+
+function verbs.compare_and_set(self, words)
+  local given = arguments(words, 3, "ttl")
+  local client = self:made()
+  return self:tell(outcome.yes, client.compare_and_set, client, given[1], value_of(given.words[2]),
+    value_of(given.words[3]), {ttl = seconds(given.options.ttl)})
+end
+
+function verbs.compare_and_delete(self, words)
+  local given = arguments(words, 2)
+  local client = self:made()
+  return self:tell(outcome.yes, client.compare_and_delete, client, given[1], given[2])
+end
+
+local DETAILS = {
+  attempts = function(details) return outcome.ok(details.attempts) end,
+  waited = function(details) return outcome.ok(milliseconds(details.waited)) end,
+  keys = function(details)
+    return outcome.reply({n = #details.keys, table.unpack(details.keys)})
+  end,
+  index = function(details) return outcome.ok(details.index - 1) end,
+  results = function(details) return outcome.reply(details.results) end,
+}
+
+function verbs.failure(self, words)
+  local name = arguments(words, 1)[1]
+  if not DETAILS[name] or not self.details or self.details[name] == nil then
+    casefile.refuse("unknown field")
+  end
+  return DETAILS[name](self.details)
+end
+
+-- --------------------------------------------------------------- transactions
+
+-- Lua has no threads. So the function of a transaction does itself the steps that follow, those of
+-- other actors, too, until one ends it; and the transaction that was begun last ends first.
+
+-- What the function does at its end is `session.ending`; nil: there are no more steps.
+local function run_function(self, session, tx)
+  session.tx, session.ending = tx, nil
+  self.judge(session.run_before and outcome.of("again") or outcome.ok())
+  session.run_before = true
+  self.go_on()
+  if not session.ending then
+    casefile.refuse("the case ends while a transaction is open")
+  end
+  session.ending(tx)
+end
+
+function verbs.begin(self, words)
+  local given = arguments(words, nil, "attempts", "wait", "guard")
+  if self.session then
+    casefile.refuse("the actor is in a transaction")
+  end
+  local options, failure = self:tx_options(given.options)
+  if failure then
+    return failure
+  end
+  local client, session = self:made(), {around = innermost, mine = {}}
+  self.session, innermost = session, session
+  local ended, result = pcall(self.tell, self, outcome.reply, client.transaction, client,
+    table.move(given, 1, #given, 1, {}), function(tx) run_function(self, session, tx) end, options)
+  self.session, innermost = nil, session.around
+  if not ended and result ~= session.mine then
+    error(result, 0)
+  end
+  return ended and result or outcome.ok()
+end
+
+function actor:tx()
+  return self.session and self.session.tx or casefile.refuse("the actor is in no transaction")
+end
+
+-- What fails here ends the function.
+function verbs.read(self, words)
+  return outcome.reply(self:tx():execute(whole(words)))
+end
+
+function verbs.queue(self, words)
+  self:tx():queue(whole(words))
+  return outcome.ok()
+end
+
+function verbs.watch(self, words)
+  self:tx():watch(whole(words))
+  return outcome.ok()
+end
+
+function verbs.conflicts(self, words)
+  arguments(words, 0)
+  return outcome.ok(self:tx():conflicts())
+end
+
+local function end_by(ending)
+  return function(self, words)
+    arguments(words, 0)
+    self:tx()
+    if self.session ~= innermost then
+      casefile.refuse("the transaction that was begun last ends first")
+    end
+    self.session.ending = ending
+    return actor.ENDS
+  end
+end
+
+verbs.commit = end_by(function() end)
+verbs.abort = end_by(function(tx) tx:abort() end)
+verbs.raise = end_by(function() error(innermost.mine, 0) end)
 
 -- -------------------------------------------------------------------- public
 

@@ -11,6 +11,7 @@ local is = casefile.is
 local CODES = {
   BUSY = true, TIMEOUT = true, NOT_OWNER = true, UNKNOWN = true, CONNECTION = true,
   SERVER = true, PROTOCOL = true, INVALID = true, INTERRUPTED = true, NO_MEMORY = true,
+  CONFLICT = true,
 }
 
 --- Makes an outcome of keywords.
@@ -48,6 +49,8 @@ local function add_reply(words, reply)
     words[#words + 1] = outcome.of("nil")[1]
   elseif type(reply) ~= "table" then
     words[#words + 1] = value(reply)
+  elseif reply.err then
+    words[#words + 1] = value(reply.err)
   else
     words[#words + 1] = outcome.of("[")[1]
     for i = 1, reply.n do
@@ -107,7 +110,7 @@ function outcome.check(expected)
     casefile.refuse("no outcome")
   elseif is(head, "ok") then
     check_values(expected)
-  elseif is(head, "nil") or is(head, "...") then
+  elseif is(head, "nil") or is(head, "again") or is(head, "...") then
     if #expected > 1 then
       casefile.refuse("more words than the outcome has")
     end

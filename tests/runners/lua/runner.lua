@@ -13,10 +13,11 @@ local CONTROL_TIMEOUT = 60
 local settings, files = {}, {}
 local variables, actors, sockets = {}, {}, {}
 local plain, control
+local steps, at -- those of the case, and which is under way
+local expected -- its outcome
 
-local function send_control(verb, argument)
-  local words = outcome.of(verb, argument)
-  return control:run("execute", words)
+local function send_control(...)
+  return control:run("execute", outcome.of(...))
 end
 
 -- Lua has no sleep of its own; the control socket answers when the time is over.
@@ -24,8 +25,17 @@ local function sleep(milliseconds)
   send_control("SLEEP", ("%d"):format(milliseconds))
 end
 
+local go_on
+
+--- Throws unless the step under way was expected to lead to this.
+local function judge(got)
+  if not outcome.matches(expected, got, variables) then
+    casefile.refuse(("expected %s got %s"):format(outcome.show(expected), outcome.show(got)))
+  end
+end
+
 local function new_actor()
-  return actor.new(sockets, sleep)
+  return actor.new(sockets, sleep, judge, function() go_on() end)
 end
 
 local function reset()
@@ -36,14 +46,14 @@ end
 
 -- --------------------------------------------------------------------- steps
 
-local function act(verb, words)
-  if #words ~= 1 then
+local function act(verb, words, most)
+  if #words < 1 or #words > most then
     casefile.refuse("wrong number of arguments")
   end
   -- `redis` steps are not about what a lost connection does
   plain:close()
   plain = new_actor()
-  return send_control(verb, words[1].data)
+  return send_control(verb, words[1].data, words[2] and words[2].data)
 end
 
 local function do_words(words, leave)
@@ -53,8 +63,10 @@ local function do_words(words, leave)
     casefile.refuse("not an actor with a verb")
   elseif name == "redis" then
     return plain:run("execute", rest, leave)
-  elseif name == "fault" or name == "server" then
-    return act(name:upper(), rest)
+  elseif name == "fault" then
+    return act("FAULT", rest, 2)
+  elseif name == "server" then
+    return act("SERVER", rest, 1)
   end
   actors[name] = actors[name] or new_actor()
   if casefile.is(rest[1], "...") then
@@ -71,25 +83,44 @@ local function run_sleep(words)
   actor.pass(tonumber(words[2].data), sleep)
 end
 
--- Runs a step and throws what is wrong.
+-- Cuts a step into what to do and the outcome that is expected.
+local function split(words)
+  local left, right = {}, {}
+  local side = left
+  for _, word in ipairs(words) do
+    if casefile.is(word, "->") then
+      side = right
+    else
+      side[#side + 1] = word
+    end
+  end
+  outcome.check(right)
+  return left, right
+end
+
+-- Runs a step and throws what is wrong. Returns true when it ends the function of a transaction,
+-- whose own end is its outcome; else it has been judged. What it does may run steps itself.
 local function run_step(text)
   local words = casefile.words(text, variables)
   if casefile.is(words[1], "sleep") then
     return run_sleep(words)
   end
-  local left, expected = {}, {}
-  local side = left
-  for _, word in ipairs(words) do
-    if casefile.is(word, "->") then
-      side = expected
-    else
-      side[#side + 1] = word
-    end
-  end
-  outcome.check(expected)
+  local left
+  left, expected = split(words)
   local got = do_words(left, casefile.is(expected[1], "..."))
-  if not outcome.matches(expected, got, variables) then
-    casefile.refuse(("expected %s got %s"):format(outcome.show(expected), outcome.show(got)))
+  if got == actor.ENDS then
+    return true
+  end
+  judge(got)
+end
+
+-- Runs the steps behind the one under way, until one ends the function of a transaction.
+function go_on()
+  while at < #steps do
+    at = at + 1
+    if run_step(steps[at].text) then
+      return
+    end
   end
 end
 
@@ -98,7 +129,10 @@ end
 local function begin_case()
   reset()
   plain = new_actor()
-  variables = {socket = settings.socket, proxy = settings.proxy, address = settings.address}
+  variables = {
+    socket = settings.socket, proxy = settings.proxy, cluster = settings.cluster,
+    address = settings.address,
+  }
 end
 
 -- Closes the actors. Returns false when a call was still waiting.
@@ -124,13 +158,11 @@ end
 local function run_case(case)
   local problem = #case.steps == 0 and case.path .. ": no steps" or nil
   begin_case()
-  for _, step in ipairs(case.steps) do
-    local passed, thrown = pcall(run_step, step.text)
-    if not passed then
-      local what = type(thrown) == "table" and thrown.problem or tostring(thrown)
-      problem = ("%s:%d %s"):format(case.path, step.line, what)
-      break
-    end
+  steps, at = case.steps, 0
+  local passed, thrown = pcall(go_on)
+  if not passed then
+    local what = type(thrown) == "table" and thrown.problem or tostring(thrown)
+    problem = ("%s:%d %s"):format(case.path, steps[at].line, what)
   end
   if not end_case() and not problem then
     problem = case.path .. ": the case ends while a call is waiting"

@@ -10,9 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from typing import Any
 
 import outcome
 from casefile import CaseError, Word
+from session import Committed, Function, Raised, Session
 
 import sneck
 
@@ -35,7 +37,7 @@ class Call:
 
     def _run(self) -> None:
         try:
-            self._result = guarded(self._function)
+            self._result = self._function()
         except BaseException as error:  # noqa: BLE001 - wait() raises it again
             self._surprise = error
 
@@ -47,14 +49,6 @@ class Call:
         if self._surprise is not None:
             raise self._surprise
         return self._result
-
-
-def guarded(function: Callable[[], Outcome]) -> Outcome:
-    """Call, and tell an exception as an outcome."""
-    try:
-        return function()
-    except (sneck.Error, ValueError) as error:
-        return outcome.error(error)
 
 
 def seconds(milliseconds: bytes) -> float:
@@ -86,12 +80,57 @@ LOCK_OPTIONS: dict[str, Callable[[bytes], object]] = {
 }
 
 
+def limit(text: bytes) -> float | None:
+    """Read a wait; None when it has no end."""
+    return None if text == b"forever" else seconds(text)
+
+
+# the verbs of an open transaction; begin opens one
+TX_VERBS = {"read", "queue", "watch", "conflicts", "commit", "abort", "raise"}
+TX_OPTIONS: dict[str, Callable[[bytes], object]] = {"attempts": int, "wait": limit}
+
+
+def add(old: bytes | None, number: bytes) -> int:
+    """Add to a number; there is none yet: to 0."""
+    return int(old or 0) + int(number)
+
+
+def append(old: bytes | None, text: bytes) -> bytes:
+    """Add to a text."""
+    return (old or b"") + text
+
+
+# what the function of an update makes of the old value
+CHANGES: dict[str, Callable[[bytes | None, bytes], bytes | int | sneck.Keep | None]] = {
+    "add": add,
+    "append": append,
+    "delete": lambda old, given: None if flag(given) else old,
+    "keep": lambda old, given: sneck.KEEP if flag(given) else old,
+}
+
+
+def value(word: Word) -> bytes | None:
+    """Read a value; None for the bare word `nil`."""
+    return None if word == "nil" else word.data
+
+
+# what an exception tells, beside its message
+FAILURE_FIELDS: dict[str, Callable[[Any], Outcome]] = {
+    "attempts": lambda error: outcome.ok(error.attempts),
+    "waited": lambda error: outcome.ok(round(error.waited * 1000)),
+    "keys": lambda error: outcome.reply(list(error.keys)),
+    "index": lambda error: outcome.ok(error.index),
+    "results": lambda error: outcome.reply(error.results),
+}
+
+
 class Arguments:
     """The words behind a verb: all of them, or places by position and options by key."""
 
     def __init__(self, words: list[Word]) -> None:
         self.words = [word.whole for word in words]
-        self.places = [word.data for word in words if word.key is None]
+        self.values = [word for word in words if word.key is None]
+        self.places = [word.data for word in self.values]
         self.options = {word.key: word.data for word in words if word.key is not None}
 
     def check(self, places: int, *keys: str) -> None:
@@ -100,6 +139,10 @@ class Arguments:
             raise CaseError("unknown option")
         if len(self.places) != places:
             raise CaseError("wrong number of arguments")
+
+    def read(self, known: Mapping[str, Callable[[bytes], object]]) -> dict[str, object]:
+        """Read those of the known options that are there."""
+        return {key: read(self.options[key]) for key, read in known.items() if key in self.options}
 
     def seconds(self, key: str) -> float | None:
         """Read a time; None when it is not there."""
@@ -114,11 +157,13 @@ class Actor:
         self._client: sneck.Client | None = None
         self._locks: dict[bytes, sneck.Lock] = {}
         self._waiting: Call | None = None
+        self._session: Session | None = None
+        self._failure: Exception | None = None  # the last one
 
     @property
     def waits(self) -> bool:
-        """Whether a step left a call waiting."""
-        return self._waiting is not None
+        """Whether a step left a call waiting, or a transaction open."""
+        return self._waiting is not None or self._session is not None
 
     def run(self, verb: str, words: list[Word], *, leave: bool) -> Outcome:
         """Do a verb. `leave`: it is expected to wait, so give it a moment only."""
@@ -126,11 +171,16 @@ class Actor:
             raise CaseError("the actor is still waiting")
         if leave and verb != "acquire":
             raise CaseError("only an acquire may be left waiting")
+        arguments = Arguments(words)
+        if verb == "begin":
+            return self._begin(arguments)
         function = getattr(self, f"_verb_{verb}", None)
         if function is None:
             raise CaseError("unknown verb")
-        arguments = Arguments(words)
-        return self._await(lambda: function(arguments), leave=leave)
+        if verb in TX_VERBS:
+            self._tx()
+            return self._do(lambda: function(arguments))
+        return self._await(lambda: self._guarded(lambda: function(arguments)), leave=leave)
 
     def resume(self, *, leave: bool) -> Outcome:
         """Give the call left waiting its time to end."""
@@ -147,6 +197,8 @@ class Actor:
         """Close all. False: a call is still under way and does not end."""
         if self._waiting is not None and self._waiting.wait(LIMIT) is None:
             return False
+        if self._session is not None:
+            self._do(self._abort)
         if self._client is not None:
             self._client.close()
         return True
@@ -155,9 +207,36 @@ class Actor:
         """Make the client."""
         self._client = sneck.connect(url, **options)  # type: ignore[arg-type]
 
+    def _guarded(self, function: Callable[[], Outcome]) -> Outcome:
+        """Call, and tell an exception as an outcome."""
+        try:
+            return function()
+        except (sneck.Error, ValueError) as error:
+            self._failure = error
+            return outcome.error(error)
+
     def _await(self, function: Callable[[], Outcome], *, leave: bool) -> Outcome:
+        if self._session is not None and not leave:
+            return self._do(function)
         self._waiting = Call(function)
         return self.resume(leave=leave)
+
+    def _do(self, step: Callable[[], Outcome] | None) -> Outcome:
+        """Let the function of the open transaction do a step; None: it has just begun."""
+        assert self._session is not None
+        try:
+            return self._session.do(step) if step else self._session.answer()
+        finally:
+            if not self._session.open:
+                self._session = None
+
+    def _abort(self) -> Outcome:
+        self._tx().abort()
+
+    def _tx(self) -> sneck.Transaction:
+        if self._session is None:
+            raise CaseError("the actor is in no transaction")
+        return self._session.tx
 
     def _made(self) -> sneck.Client:
         if self._client is None:
@@ -185,22 +264,13 @@ class Actor:
             raise CaseError("through=proxy stands alone")
         default = "unix://" + self._sockets["proxy" if through else "socket"]
         url = given.options.get("url", default.encode()).decode()
-        options = {
-            key: convert(given.options[key])
-            for key, convert in CLIENT_OPTIONS.items()
-            if key in given.options
-        }
-        self.connect(url, **options)
+        self.connect(url, **given.read(CLIENT_OPTIONS))
         return outcome.OK
 
     def _verb_acquire(self, given: Arguments) -> Outcome:
         given.check(1, *LOCK_OPTIONS, "wait")
         (name,) = given.places
-        options = {
-            key: convert(given.options[key])
-            for key, convert in LOCK_OPTIONS.items()
-            if key in given.options
-        }
+        options = given.read(LOCK_OPTIONS)
         if options:
             self._locks[name] = self._made().lock(name, **options)  # type: ignore[arg-type]
         lock = self._lock(name)
@@ -292,6 +362,86 @@ class Actor:
         if name not in stats:
             raise CaseError("unknown field")
         return outcome.ok(round(stats[name] * 1000) if name == "wait" else stats[name])
+
+    def _tx_options(self, given: Arguments) -> dict[str, object]:
+        options = given.read(TX_OPTIONS)
+        if "guard" in given.options:
+            options["guard"] = self._lock(given.options["guard"])
+        return options
+
+    def _verb_update(self, given: Arguments) -> Outcome:
+        given.check(1, *CHANGES, "ttl", *TX_OPTIONS, "guard")
+        changes = given.options.keys() & CHANGES.keys()
+        if len(changes) != 1:
+            raise CaseError("an update has one change")
+        change = changes.pop()
+        function, argument = CHANGES[change], given.options[change]
+        after = self._made().update(
+            given.places[0],
+            lambda old: function(old, argument),
+            ttl=given.seconds("ttl"),
+            **self._tx_options(given),  # type: ignore[arg-type]
+        )
+        return outcome.reply(after)
+
+    def _verb_compare_and_set(self, given: Arguments) -> Outcome:
+        given.check(3, "ttl")
+        expected, new = map(value, given.values[1:])
+        return outcome.yes(
+            self._made().compare_and_set(given.places[0], expected, new, ttl=given.seconds("ttl"))
+        )
+
+    def _verb_compare_and_delete(self, given: Arguments) -> Outcome:
+        given.check(2)
+        key, expected = given.places
+        return outcome.yes(self._made().compare_and_delete(key, expected))
+
+    def _begin(self, given: Arguments) -> Outcome:
+        given.check(len(given.places), *TX_OPTIONS, "guard")
+        if self._session is not None:
+            raise CaseError("the actor is in a transaction")
+        client, options = self._made(), self._tx_options(given)
+
+        def transact(function: Function) -> Outcome:
+            results = client.transaction(function, *given.places, **options)  # type: ignore[arg-type]
+            return outcome.reply(results)
+
+        self._session = Session(lambda function: self._guarded(lambda: transact(function)))
+        return self._do(None)
+
+    def _verb_read(self, given: Arguments) -> Outcome:
+        return outcome.reply(self._tx().execute(*given.words))
+
+    def _verb_queue(self, given: Arguments) -> Outcome:
+        self._tx().queue(*given.words)
+        return outcome.OK
+
+    def _verb_watch(self, given: Arguments) -> Outcome:
+        self._tx().watch(*given.words)
+        return outcome.OK
+
+    def _verb_conflicts(self, given: Arguments) -> Outcome:
+        given.check(0)
+        return outcome.ok(self._tx().conflicts)
+
+    def _verb_commit(self, given: Arguments) -> Outcome:
+        given.check(0)
+        raise Committed
+
+    def _verb_abort(self, given: Arguments) -> Outcome:
+        given.check(0)
+        return self._abort()
+
+    def _verb_raise(self, given: Arguments) -> Outcome:
+        given.check(0)
+        raise Raised
+
+    def _verb_failure(self, given: Arguments) -> Outcome:
+        given.check(1)
+        name = given.places[0].decode()
+        if name not in FAILURE_FIELDS or not hasattr(self._failure, name):
+            raise CaseError("unknown field")
+        return FAILURE_FIELDS[name](self._failure)
 
     def _verb_execute(self, given: Arguments) -> Outcome:
         return outcome.reply(self._made().execute(*given.words))

@@ -18,6 +18,7 @@ NAMES = {
     sneck.ConnectionError: "CONNECTION",
     sneck.ServerError: "SERVER",
     sneck.ProtocolError: "PROTOCOL",
+    sneck.Conflict: "CONFLICT",
     ValueError: "INVALID",
 }
 CODES = {*NAMES.values(), "BUSY", "TIMEOUT", "INTERRUPTED", "NO_MEMORY"}
@@ -33,6 +34,7 @@ def keyword(text: str) -> Word:
 
 
 OK, NIL, PENDING = [keyword("ok")], [keyword("nil")], [keyword("...")]
+AGAIN = [keyword("again")]
 
 
 def value(data: bytes | str | int) -> Word:
@@ -59,6 +61,8 @@ def _reply_words(reply: object) -> Outcome:
             *(word for item in reply for word in _reply_words(item)),
             keyword("]"),
         ]
+    if isinstance(reply, sneck.ServerError):  # inside of an array
+        return [value(str(reply))]
     assert isinstance(reply, bytes | int)
     return [value(reply)]
 
@@ -94,7 +98,7 @@ def check(expected: Outcome) -> None:
     head = expected[0]
     if head == "ok":
         _check_values(expected[1:])
-    elif head == "nil" or head == "...":
+    elif head == "nil" or head == "again" or head == "...":
         if len(expected) > 1:
             raise CaseError("more words than the outcome has")
     elif head == "fail":

@@ -22,7 +22,8 @@ class Run:
 
     def __init__(self, given: argparse.Namespace) -> None:
         self._given = given
-        self._sockets = {"socket": given.socket, "proxy": given.proxy}
+        names = ("socket", "proxy", "cluster")
+        self._sockets = {name: getattr(given, name) for name in names if getattr(given, name)}
         self._variables: dict[str, bytes] = {}
         self._actors: dict[str, Actor] = {}
         self._plain = Actor(self._sockets)
@@ -117,7 +118,7 @@ class Run:
         return actor.run(arguments[0].data.decode(), arguments[1:], leave=leave)
 
     def _act(self, verb: str, arguments: list[Word]) -> outcome.Outcome:
-        if len(arguments) != 1:
+        if len(arguments) not in (1, 2 if verb == "FAULT" else 1):
             raise CaseError("wrong number of arguments")
         # `redis` steps are not about what a lost connection does
         self._plain.close()
@@ -132,7 +133,7 @@ def _version(text: str) -> tuple[int, ...]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--titles", action="store_true")
-    for name in ("socket", "address", "proxy", "control", "redis"):
+    for name in ("socket", "address", "proxy", "cluster", "control", "redis"):
         parser.add_argument(f"--{name}")
     parser.add_argument("files", nargs="+", type=Path)
     return parser.parse_args()

@@ -1,10 +1,10 @@
-/* contend_page.c - the shared page as a module for Lua. */
+/* page_lua.c - the shared page as a module for Lua. */
 #include "page.h"
 
 #include <lauxlib.h>
 #include <lua.h>
 
-int luaopen_contend_page(lua_State *L);
+int luaopen_page_lua(lua_State *L);
 
 static int l_open(lua_State *L)
 {
@@ -18,6 +18,16 @@ static int l_now(lua_State *L)
     return 1;
 }
 
+static int l_count(lua_State *L)
+{
+    struct page *page = lua_touserdata(L, 1);
+    size_t index = (size_t)luaL_checkinteger(L, 2);
+    uint64_t begun_ns = (uint64_t)luaL_checkinteger(L, 3);
+
+    lua_pushboolean(L, page_count(page, index, begun_ns));
+    return 1;
+}
+
 static int l_hold(lua_State *L)
 {
     struct page *page = lua_touserdata(L, 1);
@@ -28,14 +38,12 @@ static int l_hold(lua_State *L)
     return 1;
 }
 
-int luaopen_contend_page(lua_State *L)
+int luaopen_page_lua(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"open", l_open}, {"now", l_now}, {"hold", l_hold}, {NULL, NULL},
+        {"open", l_open}, {"now", l_now}, {"count", l_count}, {"hold", l_hold}, {NULL, NULL},
     };
 
-    (void)round_begin; /* that is the worker's, in Lua */
-    (void)round_end;
     luaL_newlib(L, functions);
     return 1;
 }

@@ -1,0 +1,24 @@
+"""Which processes run on which core: that changes every number."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def cores() -> list[int]:
+    """Return the cores that there are for us."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def pin(pid: int, *allowed: int) -> None:
+    """Let every thread of a process run on these cores only."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), allowed)
+
+
+def placements() -> dict[str, tuple[int, int]]:
+    """Name the core of the server and that of the contender, as far as there are cores."""
+    first, *others = cores()
+    split = {"split": (first, others[0])} if others else {}
+    return {"same": (first, first), **split}
