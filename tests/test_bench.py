@@ -83,6 +83,13 @@ def contended(prefix: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
+def crowds(prefix: Path) -> dict[str, dict[str, Any]]:
+    """Return the results of small crowds, each in one process."""
+    results = run(prefix, "async.py", "--seconds=0.2", "--waiters=1,50")
+    return {result["name"]: result for result in results}
+
+
+@pytest.fixture(scope="module")
 def cas(prefix: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
     """Return the results by contender, workers and placement."""
     results = run(prefix, "cas.py", "--seconds=0.05", f"--workers=1,{WORKERS}")
@@ -127,6 +134,21 @@ def test_contended_cycle_takes_two_requests(
 ) -> None:
     # two, and on a machine that is busy one more for who waited so long that it must confirm
     assert 1 < contended[contender]["requests"] < 3.2
+
+
+@pytest.mark.parametrize("contender", ["8 processes", "sneck C 1", "sneck C 50"])
+def test_lock_is_handed_on_in_a_crowd(crowds: dict[str, dict[str, Any]], contender: str) -> None:
+    assert crowds[contender]["per_second"] > 0
+    assert crowds[contender]["longest_ms"] > 0
+
+
+def test_crowd_has_two_connections(crowds: dict[str, dict[str, Any]]) -> None:
+    assert crowds["sneck C 1"]["connections"] == crowds["sneck C 50"]["connections"] == 2
+
+
+def test_memory_of_a_waiter_is_told_by_comparison(crowds: dict[str, dict[str, Any]]) -> None:
+    assert crowds["sneck C 1"]["waiter_kib"] is None
+    assert crowds["sneck C 50"]["waiter_kib"] is not None
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)

@@ -532,9 +532,9 @@ SNECK_API int sneck_compare_and_set(bool *out, sneck_client *client, const void 
 
 /* ------------------------------------------------- without blocking: links */
 
-/* A link is one connection that any number of ops share; replies are matched
- * in order. It connects when it is first needed and again after a failure.
- * Drive it from any event loop:
+/* A link is one connection, and one more while something waits, that any number of
+ * ops share; replies are matched in order. It connects when it is first needed and
+ * again after a failure. Drive it from any event loop:
  *
  *     sneck_link *link;
  *     sneck_op *op;
@@ -548,8 +548,9 @@ SNECK_API int sneck_compare_and_set(bool *out, sneck_client *client, const void 
  *     }
  *
  * Descriptors, events and timeout may change with every call on the link or on
- * one of its ops: ask again after each. Only the resolution of a host name, at
- * a connection's start, may block. */
+ * one of its ops: ask again after each, which costs no system call. Only the
+ * resolution of a host name, at a connection's start, may block. docs/loops.md has
+ * the whole contract. */
 typedef struct sneck_link sneck_link;
 typedef struct sneck_op sneck_op; /* one call under way, see below */
 
@@ -557,23 +558,36 @@ typedef struct sneck_op sneck_op; /* one call under way, see below */
 
 SNECK_API int sneck_link_new(sneck_link **out, sneck_client *client);
 
-/* Writes the descriptors to wait for, with their events, and returns how many. */
+/* Writes the descriptors to wait for, with their events, and returns how many. They
+ * are to be watched by level: a step does not read or write all that it could. */
 SNECK_API size_t sneck_link_fds(const sneck_link *link,
                                 struct pollfd fds[SNECK_LINK_FDS]);
 
+/* Changes whenever a descriptor was opened or closed. A new one often has the number
+ * of the one before: a loop that keeps what it watches, as epoll(7) does, can tell by
+ * this alone that it must watch it anew. The events change without it. */
+SNECK_API uint64_t sneck_link_generation(const sneck_link *link);
+
 /* How long to wait before the next step at most; -1: until a descriptor is
- * ready. 60 s at most, so that it fits an int. */
+ * ready. 60 s at most, so that it fits an int. 0 where an op has ended since the last
+ * step, as by a cancel: to look for such after each step is enough. */
 SNECK_API int64_t sneck_link_timeout_ms(const sneck_link *link);
 
 /* Does what can be done without blocking: connects, writes, reads, fires timers,
  * ends ops. Harmless when there is nothing to do. */
 SNECK_API void sneck_link_step(sneck_link *link);
 
-/* An op of this link that has ended, each once; NULL: no more for now. Spares whoever
- * has many of them to look at each. Ops whose start failed come out as well. */
+/* An op of this link that has ended, each once, in the order in which they did; NULL:
+ * no more for now. Spares whoever has many of them to look at each. Ops that were
+ * cancelled or whose start failed come out as well; not those that were freed. */
 SNECK_API sneck_op *sneck_link_ended(sneck_link *link);
 
-/* Closes the connection. Ops still on the link end with INTERRUPTED. */
+/* Nothing is queued, and no reply is outstanding: also what cancelled ops have left
+ * behind is done. Waiters that stand in a queue may well be quiet. */
+SNECK_API bool sneck_link_quiet(const sneck_link *link);
+
+/* Closes the connection. Ops still on the link end with INTERRUPTED, and send nothing:
+ * to leave no token behind, cancel them first, and step until the link is quiet. */
 SNECK_API void sneck_link_free(sneck_link *link);
 
 /* --------------------------------------------------- without blocking: ops */
@@ -612,6 +626,11 @@ SNECK_API const char *sneck_op_server_code(const sneck_op *op);
 /* The link that the op runs on; borrowed. NULL once that link, or the op's
  * transaction, is freed. */
 SNECK_API sneck_link *sneck_op_link(const sneck_op *op);
+
+/* A pointer of the caller's that the op carries, NULL at first: how a loop finds what
+ * an ended op belongs to. */
+SNECK_API void sneck_op_set_data(sneck_op *op, void *data);
+SNECK_API void *sneck_op_data(const sneck_op *op);
 
 /* The result of a holder op that ended OK. INVALID for any other op. */
 SNECK_API int sneck_op_holder(sneck_holder *out, const sneck_op *op);

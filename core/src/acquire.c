@@ -18,7 +18,10 @@
  */
 #include "acquire.h"
 
+#include "fork.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LAST_ANSWER_MS 500  /* how long a reply may overrun the wait */
@@ -41,11 +44,9 @@ bool sneck__acquire_time_left(const struct acquire *a)
 void sneck__acquire_expect(struct acquire *a)
 {
     a->sent_ms = sneck__now_ms();
-    a->base.op.timer_ms = NEVER_MS;
-    if (a->wait_ms > 0 && a->end_ms != NEVER_MS) {
-        int64_t last = a->sent_ms + LAST_ANSWER_MS;
-        a->base.op.timer_ms = a->end_ms > last ? a->end_ms : last;
-    }
+    int64_t last = a->sent_ms + LAST_ANSWER_MS;
+    bool limited = a->wait_ms > 0 && a->end_ms != NEVER_MS;
+    sneck__op_set_timer(&a->base.op, !limited ? NEVER_MS : a->end_ms > last ? a->end_ms : last);
 }
 
 static void set_lock(struct acquire *a)
@@ -58,9 +59,18 @@ static void set_lock(struct acquire *a)
         (const size_t[]){3, lock->name_len, a->token_len, 2, 2, a->ttl_len}});
 }
 
+/* After fork() the op goes on in the parent. Here it must neither ask for the lock nor
+ * take the token away. */
+static bool is_parents(const struct acquire *a)
+{
+    return a->fork_count != sneck__fork_count();
+}
+
 static void clean_up(struct acquire *a)
 {
-    sneck__lock_op_clean_up(&a->base, a->token, a->token_len, a->entry, a->entry_len);
+    if (is_parents(a))
+        return;
+    sneck__lock_op_clean_up(&a->base, a->token, a->token_len, a->token, a->entry_len);
 }
 
 /* -------------------------------------------------------------------- ending */
@@ -106,9 +116,8 @@ void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
     sneck__note_busy(counters_of(a), lock->hash, a->contended);
 }
 
-static void describe_holder(const struct acquire *a, char out[256])
+static void describe_holder(const sneck_holder *h, char out[256])
 {
-    const sneck_holder *h = &a->holder;
     char ends[48] = "without an expiry: it may never end";
     if (h->ttl_ms >= 0)
         snprintf(ends, sizeof ends, "its lease ends in %lld ms", (long long)h->ttl_ms);
@@ -119,10 +128,10 @@ static void describe_holder(const struct acquire *a, char out[256])
                  *h->label ? ", label " : "", h->label, ends);
 }
 
-void sneck__acquire_not_free(struct acquire *a)
+void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder)
 {
     char who[256];
-    describe_holder(a, who);
+    describe_holder(holder, who);
     if (a->wait_ms == 0)
         sneck__op_end(&a->base.op, SNECK_BUSY, "%s: %s", a->base.lock->what, who);
     else
@@ -137,6 +146,12 @@ void sneck__acquire_too_slow(struct acquire *a)
     sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: the server's answer took longer than the ttl"
                   " of %lld ms; use a longer one", a->base.lock->what,
                   (long long)a->base.lock->ttl_ms);
+}
+
+static void stay_out(struct acquire *a)
+{
+    sneck__op_end(&a->base.op, SNECK_INTERRUPTED, "%s: it is the parent process that acquires it",
+                  a->base.lock->what);
 }
 
 static void end_unknown(struct acquire *a)
@@ -177,7 +192,7 @@ static bool acquire_reply(sneck_op *op, redisReply *reply)
 {
     struct acquire *a = (struct acquire *)op;
     a->answered = true;
-    op->timer_ms = NEVER_MS;
+    sneck__op_set_timer(op, NEVER_MS);
     if (reply->type == REDIS_REPLY_ERROR && sneck__acquire_time_left(a) &&
         passes_by_itself(reply))
         sneck__wait_retry(a);
@@ -194,9 +209,13 @@ static bool acquire_reply(sneck_op *op, redisReply *reply)
 static void acquire_lost(sneck_op *op, bool sent)
 {
     struct acquire *a = (struct acquire *)op;
+    if (is_parents(a)) {
+        stay_out(a);
+        return;
+    }
     a->uncertain = a->uncertain || sent || a->queued_ms != 0;
     a->granted = false;
-    op->timer_ms = NEVER_MS;
+    sneck__op_set_timer(op, NEVER_MS);
     bool gone = op->link->fail_status == SNECK_CONNECTION;
     if (gone && sneck__acquire_time_left(a) && (a->answered || a->uncertain)) {
         sneck__wait_retry(a);
@@ -236,7 +255,11 @@ static void acquire_timer(sneck_op *op)
 
 static void acquire_wake(sneck_op *op)
 {
-    sneck__wait_wake((struct acquire *)op);
+    struct acquire *a = (struct acquire *)op;
+    if (is_parents(a))
+        stay_out(a);
+    else
+        sneck__wait_wake(a);
 }
 
 static bool acquire_message(sneck_op *op, const char *message, size_t len)
@@ -251,6 +274,14 @@ static void acquire_cancel(sneck_op *op)
         clean_up(a);
 }
 
+static void acquire_clear(sneck_op *op)
+{
+    struct acquire *a = (struct acquire *)op;
+    free(a->token);
+    free(a->former);
+    sneck__lock_op_clear(op);
+}
+
 static const struct op_class acquire_class = {
     .reply = acquire_reply,
     .lost = acquire_lost,
@@ -258,10 +289,25 @@ static const struct op_class acquire_class = {
     .wake = acquire_wake,
     .message = acquire_message,
     .cancel = acquire_cancel,
-    .clear = sneck__lock_op_clear,
+    .clear = acquire_clear,
 };
 
 /* ----------------------------------------------------------------- the public */
+
+/* Makes our token, with room for the entry behind it; NULL, or what went wrong. */
+static const char *make_token(struct acquire *a)
+{
+    char token[OWN_TOKEN_MAX];
+    a->token_len = sneck__lock_make_token(a->base.lock, token);
+    if (a->token_len == 0)
+        return "the system gives no random bytes for a token";
+    a->token = malloc(a->token_len + ENTRY_TAIL_SIZE);
+    if (!a->token)
+        return "out of memory";
+    memcpy(a->token, token, a->token_len);
+    memcpy(&a->random, token + a->token_len - sizeof a->random, sizeof a->random);
+    return NULL;
+}
 
 static void begin(struct acquire *a, int64_t wait_ms)
 {
@@ -272,10 +318,9 @@ static void begin(struct acquire *a, int64_t wait_ms)
                       lock->what);
         return;
     }
-    a->token_len = sneck__lock_make_token(lock, a->token);
-    if (a->token_len == 0) {
-        sneck__op_end(op, SNECK_NO_MEMORY, "%s: the system gives no random bytes for a token",
-                      lock->what);
+    const char *why = make_token(a);
+    if (why) {
+        sneck__op_end(op, SNECK_NO_MEMORY, "%s: %s", lock->what, why);
         return;
     }
     int status = lock->renew ? sneck__renewal_start(lock->client) : SNECK_OK;
@@ -283,7 +328,6 @@ static void begin(struct acquire *a, int64_t wait_ms)
         end_unrenewed(a, status);
         return;
     }
-    memcpy(&a->random, a->token + a->token_len - sizeof a->random, sizeof a->random);
     a->ttl_len = (size_t)snprintf(a->ttl, sizeof a->ttl, "%lld", (long long)lock->ttl_ms);
     a->wait_ms = wait_ms;
     a->begun_ms = sneck__now_ms();
@@ -303,6 +347,7 @@ int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
     struct acquire *a = sneck__lock_op_new(sizeof *a, &acquire_class, lock, link);
     if (!a)
         return SNECK_NO_MEMORY;
+    a->fork_count = sneck__fork_count();
     if (a->base.op.status == SNECK_PENDING)
         begin(a, wait_ms);
     *out = &a->base.op;

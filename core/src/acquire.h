@@ -3,7 +3,7 @@
 
 #include "lock_op.h"
 
-#define ENTRY_SIZE (OWN_TOKEN_MAX + INBOX_ID_SIZE + 26)
+#define ENTRY_TAIL_SIZE (INBOX_ID_SIZE + 26) /* of an entry, behind the token */
 
 /* The op that takes a lock. acquire.c has its beginning and its ends, waiting.c
  * what lies between. */
@@ -25,7 +25,9 @@ struct acquire {
     bool uncertain;                 /* a lost request may have taken the lock */
     bool contended;                 /* it was found busy */
     uint32_t random;
-    sneck_holder holder;            /* who had it when we asked last */
+    int64_t holder_ttl_ms;          /* of whoever had it when we asked last */
+    bool holder_foreign;
+    unsigned fork_count;            /* whose token it is */
 
     int64_t queued_ms;              /* before the first request that queued us; 0: never */
     bool granted;                   /* a grant came while a request is under way */
@@ -36,16 +38,16 @@ struct acquire {
 
     size_t token_len, ttl_len, entry_len, former_len;
     char ttl[24];                   /* the lock's ttl in decimal */
-    char token[OWN_TOKEN_MAX];
-    char entry[ENTRY_SIZE];         /* ours in the queue: "token inbox ttl", or with " f" for a fence */
-    char former[ENTRY_SIZE];        /* the one before, with an inbox that is gone */
+    char *token;                    /* owned; the beginning of our entry in the queue, if we have
+                                     * one: "token inbox ttl", or with " f" for a fence */
+    char *former;                   /* owned; an entry of ours whose inbox is gone, or NULL */
 };
 
 sneck_lock *sneck__acquire_lock(struct acquire *a);
 
 /* acquire.c: how it ends. */
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms);
-void sneck__acquire_not_free(struct acquire *a);
+void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder);
 void sneck__acquire_too_slow(struct acquire *a);
 
 /* Notes the time before a request, and for how long its answer is waited for. */

@@ -8,7 +8,7 @@ static int finish(sneck_lock *lock, sneck_op *op)
 {
     int status = sneck_op_wait(op, NULL, NULL);
     if (status != SNECK_OK)
-        sneck__lock_report(lock, op->error, op->server_code);
+        sneck__lock_report(lock, sneck_op_error(op), op->server_code);
     sneck_op_free(op);
     return status;
 }
@@ -86,7 +86,7 @@ int sneck_execute(sneck_reply **out, sneck_client *client, size_t argc,
     if (status == SNECK_OK)
         *out = sneck__op_take_reply(op);
     else
-        sneck__client_report(client, op->error, op->server_code);
+        sneck__client_report(client, sneck_op_error(op), op->server_code);
     sneck_op_free(op);
     return status;
 }

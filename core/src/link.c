@@ -65,19 +65,48 @@ static struct request pop_request(sneck_link *link)
     struct request request = *request_at(link, 0);
     link->first = (link->first + 1) % link->size;
     link->count--;
+    link->popped++;
     return request;
+}
+
+/* An op has few requests, but thousands of others may stand before and behind them:
+ * they are found by their numbers, which begin with 1 and have no gaps. */
+static void note_requests(sneck_link *link, sneck_op *op, size_t count)
+{
+    uint64_t next = link->popped + link->count + 1;
+    if (op->last_request <= link->popped)
+        op->first_request = next;
+    op->last_request = next + count - 1;
+}
+
+struct range {
+    size_t begin, end; /* places in the line */
+};
+
+static struct range requests_of(const sneck_link *link, const sneck_op *op)
+{
+    if (op->last_request <= link->popped)
+        return (struct range){0, 0};
+    struct range range = {0, (size_t)(op->last_request - link->popped)};
+    if (op->first_request > link->popped)
+        range.begin = (size_t)(op->first_request - link->popped) - 1;
+    if (range.end > link->count)
+        range.end = link->count;
+    return range;
 }
 
 void sneck__link_abandon(sneck_link *link, const sneck_op *op)
 {
-    for (size_t i = 0; i < link->count; i++)
+    struct range range = requests_of(link, op);
+    for (size_t i = range.begin; i < range.end; i++)
         if (request_at(link, i)->op == op)
             request_at(link, i)->op = NULL;
 }
 
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op)
 {
-    for (size_t i = 0; i < link->count; i++)
+    struct range range = requests_of(link, op);
+    for (size_t i = range.begin; i < range.end; i++)
         if (request_at(link, i)->op == op)
             return request_at(link, i)->begin >= sneck__buffer_sent(&link->wire.out);
     return true;
@@ -92,7 +121,7 @@ bool sneck__link_quiet(const sneck_link *link)
 
 void sneck__link_wake(sneck_link *link)
 {
-    for (sneck_op *op = link->pending, *next; op; op = next) {
+    for (sneck_op *op = link->pending.first, *next; op; op = next) {
         next = op->next; /* it may end, and leave the list */
         sneck__op_wake(op);
     }
@@ -142,10 +171,12 @@ void sneck__link_fail(sneck_link *link, const char *why)
     fail(link, SNECK_CONNECTION, why);
 }
 
-/* After fork() the sockets are the parent's: let go of them without a word. */
+/* After fork() the sockets are the parent's, and so is what it has queued: let go of
+ * them without a word. */
 static void disown(sneck_link *link)
 {
     link->fork_count = sneck__fork_count();
+    link->answered = false; /* or else it would be sent from here, too */
     fail(link, SNECK_CONNECTION, "the connection belongs to the parent process");
 }
 
@@ -180,9 +211,7 @@ static void link_reply(struct wire *wire, redisReply *reply)
 
 void sneck__link_deliver(sneck_link *link, const char *message, size_t len)
 {
-    for (sneck_op *op = link->pending; op; op = op->next)
-        if (sneck__op_message(op, message, len))
-            return;
+    sneck__listeners_tell(&link->listeners, message, len);
 }
 
 static const struct wire_owner link_owner = {NULL, link_ready, link_reply, link_failed};
@@ -214,6 +243,8 @@ static bool push_requests(sneck_link *link, sneck_op *op, size_t replies)
         .begin = sneck__buffer_end(&link->wire.out),
         .limit_ms = sneck__later_ms(sneck__now_ms(), link->client->io_timeout_ms),
     };
+    if (op)
+        note_requests(link, op, replies);
     for (size_t i = 0; i < replies; i++)
         if (!push_request(link, request)) {
             link->count -= i;
@@ -256,13 +287,15 @@ static void check_limit(sneck_link *link, int64_t now)
     fail(link, SNECK_CONNECTION, why);
 }
 
+static sneck_op *op_of_timer(struct heap_item *item)
+{
+    return (sneck_op *)((char *)item - offsetof(sneck_op, timer));
+}
+
 static void fire_timers(sneck_link *link, int64_t now)
 {
-    for (sneck_op *op = link->pending, *next; op; op = next) {
-        next = op->next; /* it may end, and leave the list */
-        if (now >= op->timer_ms)
-            sneck__op_timer(op);
-    }
+    while (sneck__heap_due_ms(&link->timers) <= now)
+        sneck__op_timer(op_of_timer(link->timers.items[0]));
 }
 
 static bool must_open(const sneck_link *link)
@@ -296,6 +329,7 @@ void sneck__link_step(sneck_link *link, struct readable readable)
 void sneck_link_step(sneck_link *link)
 {
     sneck__link_step(link, (struct readable){true, true});
+    link->ended_aside = false; /* who has stepped looks for what has ended */
 }
 
 size_t sneck_link_fds(const sneck_link *link, struct pollfd fds[SNECK_LINK_FDS])
@@ -304,12 +338,28 @@ size_t sneck_link_fds(const sneck_link *link, struct pollfd fds[SNECK_LINK_FDS])
     return n + sneck__wire_poll(&link->inbox.wire, &fds[n]);
 }
 
+bool sneck_link_quiet(const sneck_link *link)
+{
+    return sneck__link_quiet(link);
+}
+
+uint64_t sneck_link_generation(const sneck_link *link)
+{
+    return link->wire.generation + link->inbox.wire.generation;
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
+/* A loop looks for what has ended after each step only; so it is made to step. */
 int64_t sneck_link_timeout_ms(const sneck_link *link)
+{
+    return link->ended_aside ? 0 : sneck__link_timeout_ms(link);
+}
+
+int64_t sneck__link_timeout_ms(const sneck_link *link)
 {
     if (must_open(link) || must_open_inbox(link))
         return 0;
@@ -317,8 +367,7 @@ int64_t sneck_link_timeout_ms(const sneck_link *link)
                            sneck__wire_limit_ms(&link->inbox.wire));
     if (link->wire.state == WIRE_READY && link->count > 0)
         next = earlier(next, request_at(link, 0)->limit_ms);
-    for (const sneck_op *op = link->pending; op; op = op->next)
-        next = earlier(next, op->timer_ms);
+    next = earlier(next, sneck__heap_due_ms(&link->timers));
     if (next == NEVER_MS)
         return -1;
     int64_t now = sneck__now_ms();
@@ -341,24 +390,23 @@ int sneck_link_new(sneck_link **out, sneck_client *client)
     return SNECK_OK;
 }
 
-void sneck__link_detach_ops(sneck_link *link)
+sneck_op *sneck__link_any_op(const sneck_link *link)
 {
-    while (link->pending)
-        sneck__op_detach(link->pending);
-    while (link->ended)
-        sneck__op_detach(link->ended);
-    while (link->told)
-        sneck__op_detach(link->told);
+    return link->pending.first ? link->pending.first
+           : link->ended.first ? link->ended.first : link->told.first;
 }
 
 void sneck_link_free(sneck_link *link)
 {
     if (!link)
         return;
-    sneck__link_detach_ops(link);
+    for (sneck_op *op; (op = sneck__link_any_op(link));)
+        sneck__op_detach(op);
     sneck__wire_clear(&link->wire);
     sneck__wire_clear(&link->inbox.wire);
     free(link->requests);
+    free(link->timers.items);
+    free(link->listeners.slots);
     sneck__client_drop(link->client);
     free(link);
 }

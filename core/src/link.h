@@ -1,7 +1,9 @@
 #ifndef SNECK_LINK_H
 #define SNECK_LINK_H
 
+#include "heap.h"
 #include "inbox.h"
+#include "listeners.h"
 #include "sneck.h"
 #include "text.h"
 #include "wire.h"
@@ -13,6 +15,11 @@ struct request {
     int64_t limit_ms;    /* when its answer is overdue */
 };
 
+/* Ops in the order in which they came in; doubly linked. */
+struct op_list {
+    sneck_op *first, *last;
+};
+
 struct sneck_link {
     sneck_client *client;            /* a reference */
     unsigned fork_count;             /* whose sockets these are */
@@ -21,14 +28,19 @@ struct sneck_link {
 
     struct request *requests;        /* a ring, in the order sent; owned */
     size_t first, count, size;
+    uint64_t popped;                 /* how many have left the ring */
 
     int64_t used_ms;                 /* when the last reply came */
     bool answered;                   /* this connection has answered once */
     bool pinned;                     /* what is queued is for this connection alone */
 
-    /* The ops on this link, doubly linked: under way; ended, and not yet told by
+    /* The ops on this link: under way; ended, and not yet told by
      * sneck_link_ended(); told. */
-    sneck_op *pending, *ended, *told;
+    struct op_list pending, ended, told;
+    size_t op_count;                 /* in all three */
+    bool ended_aside;                /* an op ended elsewhere than in a step of the caller's */
+    struct heap timers;              /* of ops; has room for all of them */
+    struct listeners listeners;
     sneck_link *next_idle;           /* in the client's pool */
 
     int fail_status;                 /* of the last failure, with its message */
@@ -51,20 +63,23 @@ struct readable {
 };
 void sneck__link_step(sneck_link *link, struct readable readable);
 
+/* As sneck_link_timeout_ms(), whatever has ended: for whoever waits for one op. */
+int64_t sneck__link_timeout_ms(const sneck_link *link);
+
 /* Makes tombstones of the op's requests: their replies will be swallowed. */
 void sneck__link_abandon(sneck_link *link, const sneck_op *op);
 
 /* The op's oldest request has not left yet, not even in part. */
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op);
 
-/* Gives the connection up: what has left may or may not be done. */
-void sneck__link_fail(sneck_link *link, const char *why);
-
-/* Takes all ops off the link; those that are pending end. */
-void sneck__link_detach_ops(sneck_link *link);
+/* One of its ops, in whatever state; NULL: it has none. */
+sneck_op *sneck__link_any_op(const sneck_link *link);
 
 /* No reply is outstanding and nothing waits to be sent. */
 bool sneck__link_quiet(const sneck_link *link);
+
+/* Gives the connection up: what has left may or may not be done. */
+void sneck__link_fail(sneck_link *link, const char *why);
 
 /* From the inbox: its state has changed; a message has come. */
 void sneck__link_wake(sneck_link *link);

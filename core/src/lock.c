@@ -60,6 +60,7 @@ static void destroy_lock(sneck_lock *lock)
     free(lock->fence_key.text);
     free(lock->label);
     free(lock->token);
+    free(lock->error);
     free(lock);
 }
 
@@ -450,6 +451,18 @@ int64_t sneck_lock_fence(const sneck_lock *lock)
     return fence;
 }
 
+/* The place of the message stays for good: another thread may be reading the last one. */
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code)
+{
+    enter(lock);
+    if (!lock->error)
+        lock->error = malloc(SNECK_ERROR_SIZE);
+    if (lock->error)
+        snprintf(lock->error, SNECK_ERROR_SIZE, "%s", error);
+    snprintf(lock->server_code, sizeof lock->server_code, "%s", code);
+    leave(lock);
+}
+
 size_t sneck_lock_token(const sneck_lock *lock, void *buffer, size_t size)
 {
     sneck_lock *self = readable(lock);
@@ -459,12 +472,6 @@ size_t sneck_lock_token(const sneck_lock *lock, void *buffer, size_t size)
         memcpy(buffer, self->token, len < size ? len : size);
     leave(self);
     return len;
-}
-
-void sneck__lock_report(sneck_lock *lock, const char *error, const char *code)
-{
-    snprintf(lock->error, sizeof lock->error, "%s", error);
-    snprintf(lock->server_code, sizeof lock->server_code, "%s", code);
 }
 
 int64_t sneck_lock_ttl_ms(const sneck_lock *lock)
@@ -479,5 +486,5 @@ const char *sneck_lock_server_code(const sneck_lock *lock)
 
 const char *sneck_lock_error(const sneck_lock *lock)
 {
-    return lock->error;
+    return lock->error ? lock->error : "";
 }

@@ -45,7 +45,7 @@ struct sneck_lock {
     unsigned extending;         /* extends of this token that are under way */
     int64_t shortest_ms;        /* the shortest ttl of those and what they overlap */
     int64_t fence;              /* of the last acquire; 0: none */
-    char error[SNECK_ERROR_SIZE];
+    char *error;                /* owned; NULL: none yet, or no memory for it */
     char server_code[CODE_SIZE];
 };
 
@@ -88,6 +88,9 @@ bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bo
 /* An extend found the lock not ours. True: it was lost; false: it is being released,
  * or something newer is known. */
 bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len);
+
+/* Keeps the message and the server's code word of a blocking call that failed. */
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
 
 /* What renewal goes by. */
 struct lock_lease {

@@ -21,14 +21,18 @@
 
 /* ------------------------------------------------------------------ lifetime */
 
-static void enlist(sneck_op *op, sneck_op **list)
+/* As the last one: ops are told in the order in which they ended, and woken in that
+ * in which they began, so that they queue in it, too. */
+static void enlist(sneck_op *op, struct op_list *list)
 {
     op->list = list;
-    op->prev = NULL;
-    op->next = *list;
-    if (op->next)
-        op->next->prev = op;
-    *list = op;
+    op->next = NULL;
+    op->prev = list->last;
+    if (op->prev)
+        op->prev->next = op;
+    else
+        list->first = op;
+    list->last = op;
 }
 
 static void delist(sneck_op *op)
@@ -36,9 +40,11 @@ static void delist(sneck_op *op)
     if (op->prev)
         op->prev->next = op->next;
     else
-        *op->list = op->next;
+        op->list->first = op->next;
     if (op->next)
         op->next->prev = op->prev;
+    else
+        op->list->last = op->prev;
 }
 
 void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *client,
@@ -49,13 +55,15 @@ void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *cli
         return NULL;
     op->class = class;
     op->status = SNECK_PENDING;
-    op->timer_ms = NEVER_MS;
     op->pooled = op->alone = !link;
     op->link = link ? link : sneck__client_borrow(client);
-    if (!op->link) {
+    if (!op->link || !sneck__heap_reserve(&op->link->timers, op->link->op_count + 1)) {
+        if (op->link && op->pooled)
+            sneck__client_give_back(op->link);
         free(op);
         return NULL;
     }
+    op->link->op_count++;
     enlist(op, &op->link->pending);
     if (sneck__client_closed(client))
         sneck__op_end(op, SNECK_INVALID, "client of %s: it is closed",
@@ -69,6 +77,7 @@ static void leave_link(sneck_op *op)
         sneck__link_abandon(op->link, op);
     op->in_flight = 0;
     delist(op);
+    op->link->op_count--;
     op->link = NULL;
 }
 
@@ -94,31 +103,40 @@ void sneck_op_free(sneck_op *op)
         op->class->clear(op);
     if (op->reply)
         freeReplyObject(op->reply);
+    free(op->error);
     free(op);
 }
 
 /* -------------------------------------------------------------------- ending */
 
+static void keep_message(sneck_op *op, int status, const char *format, va_list args)
+{
+    char text[SNECK_ERROR_SIZE];
+    if (status == SNECK_OK)
+        return;
+    vsnprintf(text, sizeof text, format, args);
+    op->error = strdup(text);
+}
+
 void sneck__op_end(sneck_op *op, int status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (status == SNECK_OK) /* no message, and this is the path of every op */
-        op->error[0] = '\0';
-    else
-        vsnprintf(op->error, sizeof op->error, format, args);
+    keep_message(op, status, format, args);
     va_end(args);
     op->status = status;
-    op->timer_ms = NEVER_MS;
+    sneck__op_set_timer(op, NEVER_MS);
+    sneck__listen_no_more(&op->link->listeners, op);
     delist(op);
-    enlist(op, op->parent ? &op->link->told : &op->link->ended); /* a child is its parent's */
+    enlist(op, &op->link->ended);
+    op->link->ended_aside = true;
     if (status == SNECK_UNKNOWN)
         atomic_fetch_add(&op->link->client->counters.unknown, 1);
     if (op->in_flight > 0)
         sneck__link_abandon(op->link, op);
     op->in_flight = 0;
     if (op->parent && op->parent->status == SNECK_PENDING)
-        op->parent->timer_ms = 0; /* fires in this step or, at once, in the next */
+        sneck__op_set_timer(op->parent, 0); /* fires in this step or, at once, in the next */
 }
 
 int sneck__op_tell_lost(char error[SNECK_ERROR_SIZE], const sneck_op *op, bool sent,
@@ -174,6 +192,14 @@ void sneck__op_end_reply(sneck_op *op, const redisReply *reply, const char *what
     sneck__code_word(op->server_code, reply->str, (size_t)reply->len);
     sneck__op_end(op, SNECK_SERVER, "%s: %s: %.200s%s", what, place, reply->str,
                   advice(op->server_code, reply->str));
+}
+
+void sneck__op_set_timer(sneck_op *op, int64_t due_ms)
+{
+    if (due_ms == NEVER_MS)
+        sneck__heap_take(&op->link->timers, &op->timer);
+    else
+        sneck__heap_put(&op->link->timers, &op->timer, due_ms);
 }
 
 /* -------------------------------------------------------------------- sending */
@@ -243,7 +269,7 @@ void sneck__op_lost(sneck_op *op, bool sent)
 
 void sneck__op_timer(sneck_op *op)
 {
-    op->timer_ms = NEVER_MS;
+    sneck__op_set_timer(op, NEVER_MS);
     op->class->timer(op);
 }
 
@@ -290,7 +316,7 @@ static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
             settled_ms = sneck__now_ms() + SETTLE_MS;
         if (!pending && sneck__now_ms() >= settled_ms)
             return;
-        int64_t timeout = sneck_link_timeout_ms(link);
+        int64_t timeout = sneck__link_timeout_ms(link);
         if ((!pending || interrupt) && (timeout < 0 || timeout > SLICE_MS))
             timeout = SLICE_MS;
         if (!sneck__wait(link, -1, timeout, &readable) && pending && interrupt && interrupt(data))
@@ -324,7 +350,11 @@ int sneck_op_status(const sneck_op *op)
 
 const char *sneck_op_error(const sneck_op *op)
 {
-    return op->error;
+    if (op->error)
+        return op->error;
+    if (op->status == SNECK_OK || op->status == SNECK_PENDING)
+        return "";
+    return sneck_status_text(op->status); /* there was no memory for a message */
 }
 
 const char *sneck_op_server_code(const sneck_op *op)
@@ -334,17 +364,28 @@ const char *sneck_op_server_code(const sneck_op *op)
 
 sneck_op *sneck_link_ended(sneck_link *link)
 {
-    sneck_op *op = link->ended;
-    if (op) {
+    for (sneck_op *op; (op = link->ended.first);) {
         delist(op);
         enlist(op, &link->told);
+        if (!op->parent) /* who has one is its parent's business */
+            return op;
     }
-    return op;
+    return NULL;
 }
 
 sneck_link *sneck_op_link(const sneck_op *op)
 {
     return op->link;
+}
+
+void sneck_op_set_data(sneck_op *op, void *data)
+{
+    op->data = data;
+}
+
+void *sneck_op_data(const sneck_op *op)
+{
+    return op->data;
 }
 
 const sneck_reply *sneck_op_reply(const sneck_op *op)

@@ -2,6 +2,7 @@
 #define SNECK_OP_H
 
 #include "clock.h"
+#include "heap.h"
 #include "link.h"
 #include "script.h"
 #include "sneck.h"
@@ -35,12 +36,17 @@ struct sneck_op {
     sneck_link *link;           /* borrowed from the pool, or the caller's */
     bool pooled;                /* give the link back when freed */
     bool alone;                 /* nobody else steps the link: a wait lets it settle */
-    sneck_op *parent;           /* on the same link; its timer fires when this one ends */
-    sneck_op **list;            /* which of the link's it is in */
+    void *data;                 /* the caller's */
+    struct op_list *list;       /* which of the link's it is in */
     sneck_op *prev, *next;      /* in that list */
+    sneck_op *parent;           /* on the same link; its timer fires when this one ends */
     int status;
-    int64_t timer_ms;           /* NEVER_MS: off */
+    struct heap_item timer;     /* in the link's timers while it is on */
+    bool listening;             /* in the link's listeners, for a token with this hash */
+    uint32_t listens_for;
+    sneck_op *next_listener;
     size_t in_flight;           /* its requests that the link still holds */
+    uint64_t first_request, last_request; /* their numbers lie from the one to the other */
 
     /* The script under way, kept for EVAL should the server not know it. */
     const struct script *script;
@@ -50,7 +56,7 @@ struct sneck_op {
 
     redisReply *reply;          /* owned; what it gives to its caller */
     char server_code[CODE_SIZE];
-    char error[SNECK_ERROR_SIZE];
+    char *error;                /* owned; NULL: none */
 };
 
 /* Allocates an op of `size` bytes, its first member a sneck_op, on a link; NULL
@@ -62,6 +68,9 @@ void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *cli
 /* Ends the op with a status and one line. */
 __attribute__((format(printf, 3, 4)))
 void sneck__op_end(sneck_op *op, int status, const char *format, ...);
+
+/* Sets its timer, in place of the one before; NEVER_MS: off. */
+void sneck__op_set_timer(sneck_op *op, int64_t due_ms);
 
 /* Sends one command for the op; ends it with NO_MEMORY where that fails. */
 void sneck__op_send(sneck_op *op, struct command command);

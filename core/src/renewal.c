@@ -32,7 +32,6 @@
 
 #define GRAIN_MAX_MS 32     /* what is due within that is renewed together */
 #define RETRY_MAX_MS 500
-#define FIRST_SIZE 16
 
 static sneck_client *client_of(struct renewal *r)
 {
@@ -41,57 +40,28 @@ static sneck_client *client_of(struct renewal *r)
 
 /* ------------------------------------------------------------------ the heap */
 
-static void put(struct renewal *r, size_t place, sneck_lock *lock)
+static sneck_lock *lock_of(struct heap_item *item)
 {
-    r->heap[place - 1] = lock;
-    lock->lease.place = place;
-}
-
-/* Moves the lock from a free place towards the top or the bottom until it fits. */
-static void settle(struct renewal *r, size_t place, sneck_lock *lock)
-{
-    int64_t due_ms = lock->lease.due_ms;
-    for (; place > 1 && r->heap[place / 2 - 1]->lease.due_ms > due_ms; place /= 2)
-        put(r, place, r->heap[place / 2 - 1]);
-    for (size_t child; (child = 2 * place) <= r->count; place = child) {
-        if (child < r->count &&
-            r->heap[child]->lease.due_ms < r->heap[child - 1]->lease.due_ms)
-            child++;
-        if (r->heap[child - 1]->lease.due_ms >= due_ms)
-            break;
-        put(r, place, r->heap[child - 1]);
-    }
-    put(r, place, lock);
-}
-
-static bool make_room(struct renewal *r)
-{
-    if (r->count < r->size)
-        return true;
-    size_t size = r->size ? 2 * r->size : FIRST_SIZE;
-    sneck_lock **grown = realloc(r->heap, size * sizeof *grown);
-    if (!grown)
-        return false;
-    r->heap = grown;
-    r->size = size;
-    return true;
+    return (sneck_lock *)((char *)item - offsetof(sneck_lock, lease.item));
 }
 
 /* Takes the lock out of the heap; the heap's reference is the caller's now. */
 static void take_out(struct renewal *r, sneck_lock *lock)
 {
-    size_t place = lock->lease.place;
-    sneck_lock *last = r->heap[--r->count];
-    lock->lease.place = 0;
+    sneck__heap_take(&r->heap, &lock->lease.item);
     lock->lease.op = NULL;
-    if (last != lock)
-        settle(r, place, last);
+}
+
+static void drop_from_heap(struct renewal *r, size_t i)
+{
+    sneck_lock *lock = lock_of(r->heap.items[i]);
+    take_out(r, lock);
+    sneck__lock_drop(lock);
 }
 
 static void set_due(struct renewal *r, sneck_lock *lock, int64_t due_ms)
 {
-    lock->lease.due_ms = due_ms;
-    settle(r, lock->lease.place, lock);
+    sneck__heap_put(&r->heap, &lock->lease.item, due_ms);
 }
 
 /* -------------------------------------------------------------------- the times */
@@ -125,8 +95,8 @@ static int64_t sooner(int64_t a, int64_t b)
 
 static void free_own_link(sneck_link *link)
 {
-    while (link->pending || link->ended || link->told)
-        sneck_op_free(link->pending ? link->pending : link->ended ? link->ended : link->told);
+    for (sneck_op *op; (op = sneck__link_any_op(link));)
+        sneck_op_free(op);
     sneck_link_free(link); /* with it, maybe, the client */
 }
 
@@ -135,17 +105,13 @@ static void free_own_link(sneck_link *link)
  * link is so only if the thread was asleep. */
 static void leave_to_parent(struct renewal *r)
 {
-    size_t count = r->count;
     pthread_cond_init(&r->told_over, NULL);
     r->fork_count = sneck__fork_count();
     r->running = false;
     r->told = NULL;
     r->wake[0] = r->wake[1] = -1; /* closed in this child already */
-    r->count = 0;
-    for (size_t i = 0; i < count; i++)
-        r->heap[i]->lease.place = 0;
-    for (size_t i = 0; i < count; i++)
-        sneck__lock_drop(r->heap[i]);
+    while (r->heap.count > 0)
+        drop_from_heap(r, r->heap.count - 1);
     sneck_link *link = r->asleep ? r->link : NULL;
     r->asleep = false;
     r->link = NULL;
@@ -234,7 +200,7 @@ static bool act(struct renewal *r, sneck_lock *lock, int64_t now)
 
 static bool is_due(const struct renewal *r, int64_t now)
 {
-    return !r->stopping && r->count > 0 && r->heap[0]->lease.due_ms <= now;
+    return !r->stopping && sneck__heap_due_ms(&r->heap) <= now;
 }
 
 /* True: the link is to be stepped. */
@@ -243,7 +209,7 @@ static bool do_due(struct renewal *r)
     bool queued = false;
     enter_renewal(r);
     for (int64_t now; is_due(r, now = sneck__now_ms());)
-        queued = act(r, r->heap[0], now) || queued;
+        queued = act(r, lock_of(r->heap.items[0]), now) || queued;
     leave_renewal(r);
     return queued;
 }
@@ -253,7 +219,7 @@ static void finish_renewal(struct renewal *r, sneck_op *op)
 {
     sneck_lock *lock = ((struct lock_op *)op)->lock;
     enter_renewal(r);
-    if (lock->lease.place && lock->lease.op == op) {
+    if (lock->lease.item.place && lock->lease.op == op) {
         struct lock_lease lease = sneck__lock_lease(lock);
         int64_t now = sneck__now_ms();
         lock->lease.op = NULL;
@@ -274,10 +240,10 @@ static void finish_renewal(struct renewal *r, sneck_op *op)
 /* False: stop. */
 static bool fall_asleep(struct renewal *r, int64_t *timeout_ms)
 {
-    *timeout_ms = sneck_link_timeout_ms(r->link);
+    *timeout_ms = sneck__link_timeout_ms(r->link);
     enter_renewal(r);
     bool stopping = r->stopping;
-    int64_t due_ms = r->count > 0 ? r->heap[0]->lease.due_ms : NEVER_MS;
+    int64_t due_ms = sneck__heap_due_ms(&r->heap);
     r->asleep = !stopping;
     r->sleeps_until_ms = due_ms;
     leave_renewal(r);
@@ -305,8 +271,8 @@ static void drop_all(struct renewal *r)
 {
     enter_renewal(r);
     r->running = false;
-    while (r->count > 0) {
-        sneck_lock *lock = r->heap[r->count - 1];
+    while (r->heap.count > 0) {
+        sneck_lock *lock = lock_of(r->heap.items[r->heap.count - 1]);
         take_out(r, lock);
         leave_renewal(r);
         sneck__lock_drop(lock);
@@ -457,7 +423,7 @@ void sneck__renewal_clear(struct renewal *r)
     sneck__fork_let_go(&r->hold);
     if (r->wake[0] >= 0)
         close_pipe(r->wake);
-    free(r->heap);
+    free(r->heap.items);
     pthread_cond_destroy(&r->told_over);
     pthread_mutex_destroy(&r->mutex);
 }
@@ -493,21 +459,17 @@ int sneck__renewal_add(sneck_lock *lock)
     struct renewal *r = enter_for(lock);
     if (r->stopping)
         status = SNECK_INVALID;
-    else if (!lock->lease.place && !make_room(r))
+    else if (!sneck__heap_reserve(&r->heap, r->heap.count + 1))
         status = SNECK_NO_MEMORY;
     else {
         lock->lease.op = NULL;
-        lock->lease.due_ms = lease.deadline_ms == NEVER_MS ? now
-                                                           : renewal_due_ms(lock, lease.deadline_ms);
+        bool known = lease.deadline_ms != NEVER_MS;
         lock->lease.hold_end_ms = lock->max_hold_ms == SNECK_FOREVER
             ? NEVER_MS : sneck__later_ms(now, lock->max_hold_ms);
-        size_t place = lock->lease.place;
-        if (!place) {
+        if (!lock->lease.item.place)
             sneck__lock_share(lock);
-            place = ++r->count;
-        }
-        settle(r, place, lock);
-        wake_thread(r, lock->lease.due_ms);
+        set_due(r, lock, known ? renewal_due_ms(lock, lease.deadline_ms) : now);
+        wake_thread(r, lock->lease.item.due_ms);
     }
     leave_renewal(r);
     return status;
@@ -515,7 +477,7 @@ int sneck__renewal_add(sneck_lock *lock)
 
 static void remove_from(struct renewal *r, sneck_lock *lock)
 {
-    bool was_there = lock->lease.place != 0;
+    bool was_there = lock->lease.item.place != 0;
     if (was_there)
         take_out(r, lock);
     leave_renewal(r);
@@ -542,13 +504,13 @@ void sneck__renewal_forget(sneck_lock *lock)
 /* The lease has changed. */
 static void look_again(struct renewal *r, sneck_lock *lock)
 {
-    if (!lock->lease.place || lock->lease.op)
+    if (!lock->lease.item.place || lock->lease.op)
         return;
     struct lock_lease lease = sneck__lock_lease(lock);
     if (!lease.lost && lease.deadline_ms == NEVER_MS)
         return;
     set_due(r, lock, lease.lost ? sneck__now_ms() : renewal_due_ms(lock, lease.deadline_ms));
-    wake_thread(r, lock->lease.due_ms);
+    wake_thread(r, lock->lease.item.due_ms);
 }
 
 void sneck__renewal_reset(sneck_lock *lock)

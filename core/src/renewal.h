@@ -2,6 +2,7 @@
 #define SNECK_RENEWAL_H
 
 #include "fork.h"
+#include "heap.h"
 #include "sneck.h"
 
 #include <pthread.h>
@@ -12,8 +13,7 @@ struct renewal {
     pthread_mutex_t mutex;      /* for what follows; never held across I/O or a callback */
     struct fork_hold hold;      /* of the mutex */
     unsigned fork_count;        /* whose thread it is */
-    sneck_lock **heap;          /* the soonest due first; owned, each a reference */
-    size_t count, size;
+    struct heap heap;           /* of leases; for each a reference to its lock */
     bool running;               /* there is a thread, to be joined */
     bool stopping;              /* for good */
     bool asleep;                /* it waits, and touches neither link nor locks */
@@ -29,8 +29,7 @@ struct renewal {
 struct lease {
     atomic_bool used;           /* was ever renewed; read without the mutex */
     unsigned fork_count;        /* in whose heap it is */
-    size_t place;               /* from 1 in the heap; 0: not renewed */
-    int64_t due_ms;             /* when something is to be done about it */
+    struct heap_item item;      /* when something is to be done about it */
     int64_t hold_end_ms;        /* no renewal after that */
     sneck_op *op;               /* the renewal under way; NULL: none */
     unsigned paused;            /* how many ask not to renew it right now */

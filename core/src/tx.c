@@ -261,7 +261,8 @@ int sneck_tx_new(sneck_tx **out, sneck_client *client, size_t count, const void 
 static void return_link(sneck_tx *tx)
 {
     sneck_link *link = tx->link;
-    sneck__link_detach_ops(link);
+    for (sneck_op *op; (op = sneck__link_any_op(link));)
+        sneck__op_detach(op);
     if (tx->watching || tx->unclean) {
         if (!tx->unclean && !sneck__link_quiet(link))
             sneck__link_step(link, (struct readable){false, false});

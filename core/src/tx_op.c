@@ -46,7 +46,7 @@ static void end_finished(struct tx_op *o)
 {
     sneck_op_free(o->child);
     o->child = NULL;
-    memcpy(o->tx->error, o->op.error, sizeof o->op.error);
+    memcpy(o->tx->error, o->message, sizeof o->message);
     sneck__tx_op_end(o, o->outcome);
 }
 
@@ -76,7 +76,7 @@ void sneck__tx_op_finish(struct tx_op *o, int status)
     o->outcome = status;
     o->ending = true;
     o->commits = false;
-    memcpy(o->op.error, tx->error, sizeof tx->error); /* tx->error may change meanwhile */
+    memcpy(o->message, tx->error, sizeof tx->error); /* tx->error may change meanwhile */
     sneck__tx_shut(tx);
     tx->done = true;
     forget_answers(o);
@@ -347,7 +347,7 @@ struct tx_op *sneck__tx_op_new(sneck_tx *tx)
         o->tx = tx;
         tx->op = o;
     } else {
-        sneck__tx_fail(tx, o->op.status, "%s", o->op.error);
+        sneck__tx_fail(tx, o->op.status, "%s", sneck_op_error(&o->op));
     }
     return o;
 }

@@ -30,6 +30,7 @@ struct tx_op {
     size_t watch_count;
     void (*after)(struct tx_op *o); /* what follows */
 
+    char message[SNECK_ERROR_SIZE]; /* of the outcome, while it tidies up */
     char *token;                    /* owned; the guard's, to be compared */
     size_t token_len;
 };

@@ -25,7 +25,7 @@ static void wait_for_child(struct tx_op *o, void (*then)(struct tx_op *o))
     o->then = then;
     o->child->parent = &o->op;
     if (o->child->status != SNECK_PENDING)
-        o->op.timer_ms = 0;
+        sneck__op_set_timer(&o->op, 0);
 }
 
 bool sneck__tx_take_turn(struct tx_op *o, void (*then)(struct tx_op *o))

@@ -50,7 +50,7 @@ static int64_t jittered(struct acquire *a, int64_t ms)
 static void set_timer(struct acquire *a, int64_t pause_ms)
 {
     int64_t due = sneck__later_ms(sneck__now_ms(), pause_ms);
-    a->base.op.timer_ms = due < a->end_ms ? due : a->end_ms;
+    sneck__op_set_timer(&a->base.op, due < a->end_ms ? due : a->end_ms);
 }
 
 /* -------------------------------------------------------------------- asking */
@@ -64,22 +64,31 @@ static bool in_queue_with(const struct acquire *a, const char *inbox)
 {
     size_t len = strlen(inbox);
     return a->queued_ms && a->entry_len > a->token_len + len + 1 &&
-           memcmp(a->entry + a->token_len + 1, inbox, len) == 0;
+           memcmp(a->token + a->token_len + 1, inbox, len) == 0;
 }
 
-/* Makes our entry for this inbox; the one that it replaces, if any, is `former`. */
+/* Keeps the entry that a new one replaces, to be taken out of the queue. Without
+ * memory it stays there, and is dropped as what it is: dead. */
+static void keep_former(struct acquire *a)
+{
+    free(a->former);
+    a->former = malloc(a->entry_len);
+    a->former_len = a->former ? a->entry_len : 0;
+    if (a->former)
+        memcpy(a->former, a->token, a->entry_len);
+}
+
+/* Makes our entry for this inbox, behind our token. */
 static void write_entry(struct acquire *a, const char *inbox)
 {
     a->former_len = 0;
     if (in_queue_with(a, inbox))
         return;
-    if (a->queued_ms) {
-        memcpy(a->former, a->entry, a->entry_len);
-        a->former_len = a->entry_len;
-    }
-    a->entry_len = (size_t)snprintf(a->entry, sizeof a->entry, "%.*s %s %s%s",
-                                    (int)a->token_len, a->token, inbox, a->ttl,
-                                    wants_fence(a) ? " f" : "");
+    if (a->queued_ms)
+        keep_former(a);
+    int tail_len = snprintf(a->token + a->token_len, ENTRY_TAIL_SIZE, " %s %s%s", inbox, a->ttl,
+                            wants_fence(a) ? " f" : "");
+    a->entry_len = a->token_len + (size_t)tail_len;
 }
 
 static void ask(struct acquire *a, const char *entry, size_t entry_len, const char *former,
@@ -95,16 +104,21 @@ static void ask(struct acquire *a, const char *entry, size_t entry_len, const ch
 /* Asks with an entry, and so stays in the queue or joins it. */
 static void ask_in_queue(struct acquire *a)
 {
-    write_entry(a, a->base.op.link->inbox.id);
+    sneck_op *op = &a->base.op;
+    if (!sneck__listen(&op->link->listeners, op, a->token, a->token_len)) {
+        sneck__op_end(op, SNECK_NO_MEMORY, "%s: out of memory", a->base.lock->what);
+        return;
+    }
+    write_entry(a, op->link->inbox.id);
     int64_t first_ms = a->queued_ms;
-    ask(a, a->entry, a->entry_len, a->former, a->former_len);
+    ask(a, a->token, a->entry_len, a->former_len ? a->former : "", a->former_len);
     a->queued_ms = first_ms ? first_ms : a->sent_ms;
 }
 
 /* Asks without one, and so leaves the queue. */
 static void ask_outside(struct acquire *a)
 {
-    ask(a, "", 0, a->entry, a->queued_ms ? a->entry_len : 0);
+    ask(a, "", 0, a->token, a->queued_ms ? a->entry_len : 0);
 }
 
 void sneck__wait_look(struct acquire *a)
@@ -128,7 +142,7 @@ void sneck__wait_next(struct acquire *a)
     case INBOX_CLOSED:
     case INBOX_OPENING:
         a->phase = JOINING;
-        a->base.op.timer_ms = a->end_ms;
+        sneck__op_set_timer(&a->base.op, a->end_ms);
         break;
     }
 }
@@ -156,10 +170,10 @@ static int64_t pause_in_queue(struct acquire *a, int64_t rank)
 {
     const sneck_lock *lock = a->base.lock;
     int64_t beat = heartbeat(a);
-    int64_t end = a->holder.ttl_ms + 1 + rank * STAGGER_MS;
-    if (a->holder.foreign && rank == 0 && lock->poll_ms < beat)
+    int64_t end = a->holder_ttl_ms + 1 + rank * STAGGER_MS;
+    if (a->holder_foreign && rank == 0 && lock->poll_ms < beat)
         beat = jittered(a, lock->poll_ms);
-    if (a->holder.ttl_ms >= 0 && rank < WATCHERS && end < beat)
+    if (a->holder_ttl_ms >= 0 && rank < WATCHERS && end < beat)
         beat = end;
     return beat;
 }
@@ -168,8 +182,8 @@ static int64_t pause_in_queue(struct acquire *a, int64_t rank)
 static int64_t pause_outside(struct acquire *a)
 {
     int64_t pause = jittered(a, a->base.lock->poll_ms);
-    bool soon = a->holder.ttl_ms >= 0 && a->holder.ttl_ms < pause;
-    return soon ? a->holder.ttl_ms + 1 : pause;
+    bool soon = a->holder_ttl_ms >= 0 && a->holder_ttl_ms < pause;
+    return soon ? a->holder_ttl_ms + 1 : pause;
 }
 
 /* In the queue, behind others: who has the lock is their business. */
@@ -181,14 +195,17 @@ static void far_back(struct acquire *a)
     set_timer(a, heartbeat(a));
 }
 
-static void not_free(struct acquire *a, const redisReply *const *holder)
+static void not_free(struct acquire *a, const redisReply *const *reply)
 {
-    int64_t rank = holder[2]->integer;
+    sneck_holder holder;
+    int64_t rank = reply[2]->integer;
     a->uncertain = false;
     a->contended = true;
-    sneck__token_read(&a->holder, holder[1]->str, (size_t)holder[1]->len, holder[0]->integer);
+    sneck__token_read(&holder, reply[1]->str, (size_t)reply[1]->len, reply[0]->integer);
+    a->holder_ttl_ms = holder.ttl_ms;
+    a->holder_foreign = holder.foreign;
     if (!sneck__acquire_time_left(a) && rank < 0) {
-        sneck__acquire_not_free(a);
+        sneck__acquire_not_free(a, &holder);
     } else if (rank >= 0) {
         a->phase = QUEUED;
         set_timer(a, pause_in_queue(a, rank));

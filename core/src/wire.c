@@ -28,6 +28,7 @@
 void sneck__wire_close(struct wire *w)
 {
     if (w->context) {
+        w->generation++;
         if (w->fork_count == sneck__fork_count())
             sneck__fork_forget(w->context->fd);
         else
@@ -154,6 +155,7 @@ static void try_next_place(struct wire *w)
         fail_connecting(w, why);
     } else {
         prepare_socket(w);
+        w->generation++;
         w->state = WIRE_CONNECTING;
     }
 }

@@ -37,6 +37,7 @@ struct wire {
     enum wire_state { WIRE_CLOSED, WIRE_CONNECTING, WIRE_GREETING, WIRE_READY } state;
     redisContext *context;           /* owned; NULL when closed */
     unsigned fork_count;             /* whose socket it is */
+    uint64_t generation;             /* how often one was opened or closed */
     struct reply_guard guard;
     struct buffer hello;             /* AUTH, SELECT, ...: goes before `out` */
     struct buffer out;               /* the commands queued */

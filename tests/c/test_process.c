@@ -143,6 +143,69 @@ static void alarm_every_5_ms(bool on)
     assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
 }
 
+static int child_goes_on(sneck_client *client, sneck_link *link, sneck_op *unsent,
+                         sneck_op *waiting, sneck_op *pooled)
+{
+    sneck_op_free(pooled);
+    settle(client, link);
+    CHILD_EXPECT(sneck_op_status(unsent) == SNECK_CONNECTION);
+    CHILD_EXPECT(sneck_op_status(waiting) == SNECK_INTERRUPTED);
+    sneck_op_free(unsent);
+    sneck_op_free(waiting);
+    settle(client, link);
+    return 0;
+}
+
+static void step_until_waiting(sneck_client *other, sneck_link *link, int64_t count)
+{
+    while (COMMAND_INTEGER(other, "ZCARD", "{door}:sneck:queue") != count)
+        sneck_link_step(link);
+}
+
+static sneck_op *start_waiting(sneck_lock *lock, sneck_link *link)
+{
+    sneck_op *op = NULL;
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, link, SNECK_FOREVER), SNECK_OK);
+    return op;
+}
+
+static void a_child_does_not_do_again_what_the_parent_has_under_way(void **state)
+{
+    (void)state;
+    sneck_client *client = new_client(), *other = new_client();
+    sneck_lock *held = new_lock(other, "door", 600000);
+    sneck_lock *locks[] = {new_lock(client, "door", 600000), new_lock(client, "door", 600000)};
+    sneck_link *link = new_link(client);
+    assert_int_equal(sneck_lock_acquire(held, 0), SNECK_OK);
+    sneck_op *pooled = start_waiting(locks[0], NULL);
+    step_until_waiting(other, sneck_op_link(pooled), 1);
+    sneck_op *waiting = start_waiting(locks[1], link);
+    step_until_waiting(other, link, 2);
+    settle(client, link);
+    sneck_op *unsent = START(client, link, "INCR", "counter");
+    pid_t child = fork();
+    if (child == 0)
+        _exit(child_goes_on(client, link, unsent, waiting, pooled));
+    assert_int_equal(wait_for_child(child), 0);
+    assert_int_equal(COMMAND_INTEGER(other, "ZCARD", "{door}:sneck:queue"), 2);
+    assert_int_equal(finish(link, unsent), SNECK_OK);
+    assert_value(other, "counter", "1");
+    assert_int_equal(sneck_lock_release(held), SNECK_OK);
+    assert_int_equal(finish(sneck_op_link(pooled), pooled), SNECK_OK);
+    assert_int_equal(sneck_lock_release(locks[0]), SNECK_OK);
+    assert_int_equal(finish(link, waiting), SNECK_OK);
+    assert_int_equal(sneck_lock_release(locks[1]), SNECK_OK);
+    sneck_op_free(unsent);
+    sneck_op_free(waiting);
+    sneck_op_free(pooled);
+    sneck_link_free(link);
+    for (int i = 0; i < 2; i++)
+        sneck_lock_free(locks[i]);
+    sneck_lock_free(held);
+    sneck_client_free(client);
+    sneck_client_free(other);
+}
+
 static void signals_do_not_end_a_blocking_call(void **state)
 {
     (void)state;
@@ -260,6 +323,8 @@ int main(void)
         cmocka_unit_test_setup(a_child_that_frees_everything_does_not_disturb_the_parent,
                                empty_server),
         cmocka_unit_test_setup(a_child_does_not_take_the_parent_s_replies, empty_server),
+        cmocka_unit_test_setup(a_child_does_not_do_again_what_the_parent_has_under_way,
+                               empty_server),
         cmocka_unit_test_setup(signals_do_not_end_a_blocking_call, empty_server),
         cmocka_unit_test_setup(a_wait_asks_its_interrupt_after_signals, empty_server),
         cmocka_unit_test(a_lost_connection_raises_no_sigpipe),

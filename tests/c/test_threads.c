@@ -109,12 +109,41 @@ static void one_of_two_threads_releases_a_lock_object(void **state)
     sneck_client_free(client);
 }
 
+static void *fail_often(void *data)
+{
+    struct worker *worker = data;
+    worker->passed = true;
+    for (int i = 0; worker->passed && i < 500; i++)
+        worker->passed = sneck_lock_acquire(worker->lock, -2) == SNECK_INVALID;
+    return NULL;
+}
+
+static void threads_whose_calls_on_one_lock_fail_do_not_harm_its_message(void **state)
+{
+    (void)state;
+    sneck_client *client = new_client();
+    sneck_lock *lock = new_lock(client, "door", 60000);
+    struct worker workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.lock = lock};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, fail_often, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+    for (int i = 0; i < THREADS; i++)
+        assert_true(workers[i].passed);
+    assert_true(*sneck_lock_error(lock) != '\0');
+    sneck_lock_free(lock);
+    sneck_client_free(client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_lock_excludes_the_threads_of_one_client, empty_server),
         cmocka_unit_test(commands_of_many_threads_do_not_mix),
         cmocka_unit_test_setup(one_of_two_threads_releases_a_lock_object, empty_server),
+        cmocka_unit_test(threads_whose_calls_on_one_lock_fail_do_not_harm_its_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
