@@ -134,7 +134,7 @@ def test_it_may_do_anything_with_its_lock(
         with lock.clone() as clone:
             done.append(clone.owned)
 
-    lock = client.lock(name, ttl=TTL, renew=True, on_lost=again)
+    lock = client.lock(name, ttl=3, renew=True, on_lost=again)
     lock.acquire()
     client.execute("DEL", name)
     until(lambda: len(done) == 2)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import sneck
 from sneck.testing import Server
 
-TTL = 0.1
+TTL = 0.5
 LIMIT = 30.0
 
 
@@ -43,7 +43,7 @@ import signal, sys, threading, sneck
 signal.signal(signal.SIGINT, signal.default_int_handler)
 client = sneck.connect(sys.argv[1])
 try:
-    with client.lock(sys.argv[2], ttl=0.1) as lock:
+    with client.lock(sys.argv[2], ttl=0.5) as lock:
         print("held", flush=True)
         threading.Event().wait(60)  # a signal to another thread would not end it
 except KeyboardInterrupt:
@@ -66,7 +66,7 @@ PIPES = """
 import signal, sys, time, sneck
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 client = sneck.connect(sys.argv[1])
-with client.lock(sys.argv[2], ttl=0.2) as lock:
+with client.lock(sys.argv[2], ttl=1) as lock:
     for _ in range(20):
         client.execute("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         time.sleep(0.02)
