@@ -24,6 +24,7 @@ struct sneck_link {
 
     int64_t used_ms;                 /* when the last reply came */
     bool answered;                   /* this connection has answered once */
+    bool may_commit;                 /* on it MULTI and EXEC are known to be allowed */
     bool pinned;                     /* what is queued is for this connection alone */
 
     sneck_op *ops;                   /* those on this link, doubly linked */
@@ -54,6 +55,9 @@ void sneck__link_abandon(sneck_link *link, const sneck_op *op);
 
 /* The op's oldest request has not left yet, not even in part. */
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op);
+
+/* Notices a connection that was lost while it was idle, as sending does. */
+void sneck__link_look(sneck_link *link);
 
 /* No reply is outstanding and nothing waits to be sent. */
 bool sneck__link_quiet(const sneck_link *link);

@@ -22,6 +22,7 @@ struct sneck_tx {
     struct companion turn;      /* the name of the lock that is the turn */
     sneck_lock *order;          /* owned; that lock; NULL: not made yet */
     bool ordered;               /* it is held */
+    bool by_script;             /* a script acquired it, so this user may run one */
     uint32_t hot;               /* marks the first key as one where writers meet */
     bool meets;                 /* they did before this transaction */
 
