@@ -264,7 +264,7 @@ static void a_user_that_may_not_multi_writes_nothing(void **state)
 {
     struct scene *scene = *state;
     become(scene, "~* +@all -multi");
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
         assert_int_equal(sneck_transact(&scene->results, scene->client, i % 2,
                                         (const void *const[]){"a"}, (const size_t[]){1},
                                         &scene->options, watch_only, scene, scene->error),
