@@ -3,7 +3,9 @@
  * A client's finalizer ends the thread that renews its locks, and Lua unloads modules after
  * all finalizers. But a client in use by a transaction, whose function calls
  * os.exit(0, true), is not finalized, nor is one that another finalizer makes by then. */
+#if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
+#endif
 
 #include "core.h"
 
