@@ -19,6 +19,12 @@ actor.__index = actor
 --- What a verb gives, in place of an outcome, that ends the function of a transaction.
 actor.ENDS = {}
 
+--- The verbs of transactions, which `until` does not repeat, and `...`.
+actor.ONCE = {
+  begin = true, read = true, queue = true, watch = true, conflicts = true, commit = true,
+  abort = true, raise = true, ["..."] = true,
+}
+
 local under_way = {} -- the ops of calls that were left waiting, as keys
 local innermost -- the session of the transaction that was begun last
 
@@ -26,7 +32,8 @@ local innermost -- the session of the transaction that was begun last
 -- outcome of the step under way, and `go_on` does the steps behind it until a verb gives ENDS.
 function actor.new(sockets, sleep, judge, go_on)
   return setmetatable({
-    sockets = sockets, sleep = sleep, judge = judge, go_on = go_on, locks = {},
+    sockets = sockets, sleep = sleep, judge = judge, go_on = go_on, locks = {}, rlocks = {},
+    owners = {},
   }, actor)
 end
 
@@ -138,6 +145,30 @@ function actor:owner(given)
   return try(self:made().adopt, self.client, given[1], token)
 end
 
+-- ---------------------------------------------------------- re-entrant locks
+
+-- An owner is a coroutine, which makes one call after the other.
+local function new_owner()
+  return coroutine.wrap(function(call, ...)
+    local answer = table.pack(pcall(call, ...))
+    while true do
+      local following = table.pack(coroutine.yield(table.unpack(answer, 1, answer.n)))
+      answer = table.pack(pcall(table.unpack(following, 1, following.n)))
+    end
+  end)
+end
+
+-- Calls as the owner that the options name, and tells the outcome; throws what the call does.
+function actor:as_owner(options, call, ...)
+  local name = tonumber(options.owner) or casefile.refuse("an owner is a number")
+  self.owners[name] = self.owners[name] or new_owner()
+  local well, result = self.owners[name](call, ...)
+  if not well then
+    error(result, 0)
+  end
+  return result
+end
+
 -- ------------------------------------------------------------ calls that wait
 
 local function token_of(lock, failure)
@@ -213,36 +244,71 @@ function verbs.connect(self, words)
   return made and outcome.ok() or failure
 end
 
-function verbs.acquire(self, words, leave)
-  local given = arguments(words, 1, "ttl", "label", "fair", "poll", "wait")
-  local name, options = given[1], given.options
-  if options.ttl or options.label or options.fair or options.poll then
-    local lock, refused = try(self:made().lock, self.client, name, {
-      ttl = seconds(options.ttl),
-      label = options.label,
-      fair = flag(options.fair),
-      poll = seconds(options.poll),
-    })
-    if not lock then
-      return refused
-    end
-    self.locks[name] = lock
+-- The options of a lock object; nil: none is given, so that no new one is to be made.
+local function lock_options(options)
+  local read = {
+    ttl = seconds(options.ttl),
+    label = options.label,
+    fair = flag(options.fair),
+    poll = seconds(options.poll),
+    renew = flag(options.renew),
+    fence = flag(options.fence),
+    max_hold = seconds(options.max_hold),
+  }
+  return next(read) and read
+end
+
+-- The actor's object for the name, of the kind that has its objects in `made`: a new one where
+-- options are given, or there is none.
+function actor:use(made, make, name, options)
+  local read, failure = lock_options(options), nil
+  local lock = not read and made[name]
+  if not lock then
+    lock, failure = try(make, self:made(), name, read)
+    made[name] = lock or made[name]
   end
-  local lock, failure = self:lock(name)
+  return lock, failure
+end
+
+function verbs.acquire(self, words, leave)
+  local given = arguments(words, 1, "ttl", "label", "fair", "poll", "wait", "renew", "fence",
+    "max_hold", "owner")
+  local name, options = given[1], given.options
+  local client = self:made()
+  local made, make = self.locks, client.lock
+  if options.owner then
+    made, make = self.rlocks, client.rlock
+  end
+  local lock, failure = self:use(made, make, name, options)
   if not lock then
     return failure
   end
   -- a lock that is made without `wait` waits without a limit
   local wait = options.wait ~= "forever" and seconds(options.wait or "0") or nil
-  if leave then
-    return self:start(lock, wait)
+  local function acquire()
+    local _, missed = try(lock.acquire, lock, wait)
+    return token_of(lock, missed)
   end
-  local _, missed = try(lock.acquire, lock, wait)
-  return token_of(lock, missed)
+  if options.owner and leave then
+    casefile.refuse("an owner's acquire is not left waiting")
+  elseif options.owner then
+    return self:as_owner(options, acquire)
+  end
+  return leave and self:start(lock, wait) or acquire()
+end
+
+-- Calls a method of the actor's re-entrant lock as an owner.
+function actor:ask_owner(given, tell)
+  local lock, failure = self:use(self.rlocks, self:made().rlock, given[1], {})
+  return failure or self:as_owner(given.options, tell, lock)
 end
 
 function verbs.release(self, words)
-  local lock, failure = self:owner(arguments(words, 1, "token"))
+  local given = arguments(words, 1, "token", "owner")
+  if given.options.owner then
+    return self:ask_owner(given, function(rlock) return done(rlock.release, rlock) end)
+  end
+  local lock, failure = self:owner(given)
   return failure or done(lock.release, lock)
 end
 
@@ -266,8 +332,55 @@ function verbs.remaining(self, words)
 end
 
 function verbs.owned(self, words)
-  local lock, failure = self:lock(arguments(words, 1)[1])
+  local given = arguments(words, 1, "owner")
+  if given.options.owner then
+    return self:ask_owner(given, function(rlock) return outcome.yes(rlock:owned()) end)
+  end
+  local lock, failure = self:lock(given[1])
   return failure or outcome.yes(lock:owned())
+end
+
+function verbs.lease(self, words)
+  local lock, failure = self:lock(arguments(words, 1)[1])
+  return failure or outcome.ok(lock:lease())
+end
+
+function verbs.lost(self, words)
+  local lock, failure = self:lock(arguments(words, 1)[1])
+  return failure or outcome.yes(lock:lost())
+end
+
+function verbs.fence(self, words)
+  local lock, failure = self:lock(arguments(words, 1)[1])
+  if failure then
+    return failure
+  end
+  return lock:fence() and outcome.ok(lock:fence()) or outcome.of("nil")
+end
+
+local STATES = {on = true, off = false}
+
+function verbs.keep_alive(self, words)
+  local given = arguments(words, 2)
+  local on = STATES[given[2]]
+  if on == nil then
+    casefile.refuse("keep_alive is on, or off")
+  end
+  local lock, failure = self:lock(given[1])
+  return failure or done(lock.keep_alive, lock, on)
+end
+
+function verbs.clone(self, words)
+  local given = arguments(words, 2)
+  local lock, failure = self:lock(given[1])
+  if failure then
+    return failure
+  elseif self.locks[given[2]] then
+    casefile.refuse("the name of the clone is taken")
+  end
+  local clone, refused = try(lock.clone, lock)
+  self.locks[given[2]] = clone
+  return refused or outcome.ok()
 end
 
 function verbs.token(self, words)
