@@ -372,9 +372,10 @@ class Actor:
     def _verb_clone(self, given: Arguments) -> Outcome:
         given.check(2)
         name, other = given.places
+        lock = self._lock(name)
         if other in self._locks:
             raise CaseError("the name of the clone is taken")
-        self._locks[other] = self._lock(name).clone()
+        self._locks[other] = lock.clone()
         return outcome.OK
 
     def _verb_token(self, given: Arguments) -> Outcome:
