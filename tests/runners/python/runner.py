@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 
 import outcome
-from actor import Actor
+from actor import ONCE, Actor
 from casefile import Case, CaseError, Word, give_up, read_cases, read_words
 
 CONTROL_TIMEOUT = 60.0
+UNTIL_TRIES = 1000  # with pauses of 10 ms
+UNTIL_PAUSE = 0.01
 
 
 class Run:
@@ -93,10 +95,25 @@ class Run:
         left = next((at for at, word in enumerate(words) if word == "->"), len(words))
         expected = words[left + 1 :]
         outcome.check(expected)
-        got = self._do(words[:left], leave=expected[0] == "...")
+        if left > 1 and words[1] == "until":
+            got = self._until([words[0], *words[2:left]], expected)
+        else:
+            got = self._do(words[:left], leave=expected[0] == "...")
         if outcome.matches(expected, got, self._variables):
             return None
         return f"expected {' '.join(map(repr, expected))} got {' '.join(map(repr, got))}"
+
+    def _until(self, words: list[Word], expected: outcome.Outcome) -> outcome.Outcome:
+        """Repeat a step until its outcome is the expected one; gives the last outcome."""
+        once = len(words) < 2 or (not words[1].quoted and words[1].data.decode() in ONCE)
+        if once or words[0] == "fault:" or words[0] == "server:" or expected[0] == "...":
+            raise CaseError("until stands before a verb that may be repeated")
+        for _ in range(UNTIL_TRIES):
+            got = self._do(words, leave=False)
+            if outcome.matches(expected, got, self._variables):
+                break
+            time.sleep(UNTIL_PAUSE)
+        return got
 
     @staticmethod
     def _sleep(words: list[Word]) -> None:
