@@ -96,11 +96,13 @@ static PyObject *link_ended(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     sneck_link *link = link_of((core_link *)object);
     sneck_op *op = link ? sneck_link_ended(link) : NULL;
-    PyObject *ended = op ? Py_NewRef((PyObject *)sneck_op_data(op)) : Py_NewRef(Py_None);
+    core_op *ended = op ? sneck_op_data(op) : NULL;
 
-    if (op)
-        core_op_settle((core_op *)ended);
-    return ended;
+    if (!ended)
+        Py_RETURN_NONE;
+    Py_INCREF((PyObject *)ended);
+    core_op_settle(ended);
+    return (PyObject *)ended;
 }
 
 static PyObject *link_close(PyObject *object, PyObject *Py_UNUSED(ignored))

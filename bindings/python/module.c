@@ -5,7 +5,17 @@
 
 #include <stdio.h>
 
+static PyObject *milliseconds(PyObject *Py_UNUSED(module), PyObject *seconds)
+{
+    int64_t ms = 0;
+
+    return core_seconds_arg(seconds, "ttl", false, &ms) < 0 ? NULL : PyLong_FromLongLong(ms);
+}
+
 static PyMethodDef methods[] = {
+    { "milliseconds", milliseconds, METH_O,
+      PyDoc_STR("milliseconds($module, ttl, /)\n--\n\n"
+                "Convert seconds, as every ttl is.") },
     { "connect", CORE_METHOD(core_connect), METH_FASTCALL,
       PyDoc_STR("connect($module, cls, url, timeout, connect_timeout, client_name, "
                 "prefix, label, /)\n--\n\n"
