@@ -21,7 +21,7 @@ class Driver:
     """Drives one link on one loop; all of it belongs to the loop's thread."""
 
     __slots__ = (
-        *("_context", "_drained", "_generation", "_going", "_loop", "_soon", "_timer"),
+        *("_context", "_drained", "_due", "_generation", "_going", "_loop", "_soon", "_timer"),
         *("_waiting", "_watched", "link"),
     )
 
@@ -36,6 +36,7 @@ class Driver:
         self._generation = link.generation
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0  # when it fires
         self._drained: asyncio.Future[None] | None = None
 
     def begin(self, op: _core.Op) -> asyncio.Future[None]:
@@ -156,9 +157,10 @@ class Driver:
             return
         due = self._loop.time() + timeout
         if self._timer is not None:
-            if self._timer.when() <= due:
+            if self._due <= due:
                 return
             self._timer.cancel()
+        self._due = due
         self._timer = self._loop.call_at(due, self._fired, context=self._context)
 
 
