@@ -131,7 +131,7 @@ class Lock(_core.Lock):
         try:
             self.release()
         except Exception as loss:  # noqa: BLE001 - whatever it is, the body's comes first
-            attach(error, loss)
+            _attach(error, loss)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Give what makes another lock of the same name and options."""
@@ -179,7 +179,7 @@ def _for_core(
     return (*options[:-1], on_lost is not None)
 
 
-def attach(error: BaseException, loss: Exception) -> None:
+def _attach(error: BaseException, loss: Exception) -> None:
     """Make a body's exception tell that the release failed, too."""
     add_note = getattr(error, "add_note", None)
     if add_note is not None:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
+import anyio
 import uvloop
 
 import sneck
+
+if sys.version_info >= (3, 11):
+    from asyncio import TaskGroup, timeout
+else:  # so that this can be imported; a loss is not told from other cancellations there
+    TaskGroup: Any = None
+    timeout: Any = None
 
 T = TypeVar("T")
 Main = Callable[[], Coroutine[Any, Any, T]]
@@ -27,21 +35,34 @@ def run_on(new_loop: Callable[[], asyncio.AbstractEventLoop], main: Main[T]) -> 
     What the loop reports about exceptions that nobody catches fails the test.
     """
     reports: list[dict[str, Any]] = []
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.get_loop().set_exception_handler(lambda _, report: reports.append(report))
+    loop = new_loop()
+    loop.set_exception_handler(lambda _, report: reports.append(report))
 
-        async def limited() -> T:
-            async with asyncio.timeout(LIMIT):
-                return await main()
+    async def limited() -> T:
+        with anyio.fail_after(LIMIT):
+            return await main()
 
-        result = runner.run(limited())
+    try:
+        result = loop.run_until_complete(limited())
+    finally:
+        _cancel_all(loop)
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
     assert reports == []
     return result
 
 
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks))
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Wait until something comes true that must."""
-    async with asyncio.timeout(LIMIT):
+    with anyio.fail_after(LIMIT):
         while not condition():
             await asyncio.sleep(0.005)
 
@@ -53,7 +74,7 @@ async def until_waiting(client: sneck.Client, name: str, count: int) -> None:
 
 def descriptors() -> set[str]:
     """List the process's open files."""
-    return set(os.listdir("/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"))
+    return {path.name for path in Path("/dev/fd").iterdir()}
 
 
 def keys(client: sneck.Client, pattern: str) -> object:

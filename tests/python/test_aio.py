@@ -13,10 +13,10 @@ from typing import Any
 
 import anyio
 import pytest
+from aio import LOOPS, TaskGroup, descriptors, run_on, until_waiting
 
 import sneck
 import sneck.aio
-from aio import LOOPS, descriptors, run_on, until_waiting
 from sneck.testing import Server
 
 Run = Callable[[Callable[[], Coroutine[Any, Any, Any]]], Any]
@@ -146,9 +146,7 @@ def test_a_token_can_be_adopted(run: Run, aclient: sneck.aio.Client, name: str) 
     run(main)
 
 
-def test_a_coroutine_function_can_be_locked(
-    run: Run, aclient: sneck.aio.Client, name: str
-) -> None:
+def test_a_coroutine_function_can_be_locked(run: Run, aclient: sneck.aio.Client, name: str) -> None:
     @aclient.locked(name + ":{id}", ttl=5)
     async def work(id: int) -> bool:  # noqa: A002
         return await aclient.lock(f"{name}:{id}").locked()
@@ -282,16 +280,15 @@ def test_many_tasks_wait_on_three_connections(run: Run, server: Server, name: st
     async def main() -> None:
         with sneck.connect(server.url) as other:
             client = sneck.aio.connect(server.url, client_name="many")
-            async with client, asyncio.TaskGroup() as group:
-                async with client.lock(name, ttl=60):
-                    for number in range(MANY):
-                        group.create_task(wait(client, number))
-                    while len(await client.waiters(name)) < 1000:
-                        await asyncio.sleep(0.01)
-                    await client.execute("PING")  # which is answered after all of them
-                    listed = other.execute("CLIENT", "LIST")
-                    assert isinstance(listed, bytes)
-                    assert 2 <= listed.count(b" name=many ") <= 3
+            async with client, TaskGroup() as group, client.lock(name, ttl=60):
+                for number in range(MANY):
+                    group.create_task(wait(client, number))
+                while len(await client.waiters(name)) < 1000:
+                    await asyncio.sleep(0.01)
+                await client.execute("PING")  # which is answered after all of them
+                listed = other.execute("CLIENT", "LIST")
+                assert isinstance(listed, bytes)
+                assert 2 <= listed.count(b" name=many ") <= 3
 
     run(main)
     assert order == list(range(MANY))

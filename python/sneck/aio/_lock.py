@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from sneck import _core
-from sneck._lock import Holder, attach
+from sneck._lock import Holder, _attach
 from sneck.aio._body import Body
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class Lock:
         try:
             await self.release()
         except Exception as loss:  # noqa: BLE001 - whatever it is, the body's comes first
-            attach(error, loss)
+            _attach(error, loss)
 
     async def _leave_lost(self, body: Body, error: BaseException | None) -> None:
         """End a body that was cancelled for its lock's loss."""
@@ -265,7 +265,7 @@ class Lock:
         )
         alone = await body.take_back(error)
         if error is not None and not isinstance(error, asyncio.CancelledError):
-            attach(error, loss)
+            _attach(error, loss)
         elif alone:
             raise loss from error
         elif error is None:

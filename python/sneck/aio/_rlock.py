@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from sneck import _core
-from sneck._lock import attach
+from sneck._lock import _attach
 from sneck.aio._lock import Lock, Options
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class RLock:
         except _core.NotOwned as loss:
             if error is None:
                 raise
-            attach(error, loss)
+            _attach(error, loss)
             return
         if not inner:
             await self._drop().__aexit__(kind, error, traceback)

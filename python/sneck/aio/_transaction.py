@@ -124,15 +124,21 @@ async def settled(value: Awaitable[_Value] | _Value) -> _Value:
     return value
 
 
+def _nothing() -> None:
+    """Free nothing."""
+
+
 class Pool:
-    """The connections of a client for transactions; who wants one waits in a queue."""
+    """The connections of a client for transactions; who wants one waits in a queue.
+
+    A transaction inside of another one's function would wait for itself: it gets one more.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, size: int) -> None:
         """Have so many."""
         self._loop = loop
         self._free = asyncio.Semaphore(size)
         self._leaving: set[asyncio.Future[None]] = set()
-        self._current: set[asyncio.Task[object] | None] = set()
 
     async def run(
         self, make: Callable[[], _core.Attempts], function: Function
@@ -140,24 +146,16 @@ class Pool:
         """Run a function until its writes are committed. None: it has aborted."""
         if not callable(function):
             raise TypeError(f"transaction() needs a function, not {function!r}")
-        if any(tx._pool is self and tx._open for tx in _inside.get()):
-            raise RuntimeError(
-                "a transaction inside of another one's function would wait for itself; "
-                "use one of both, or another client"
-            )
         attempts = make()  # what is not valid is refused at once
+        if any(tx._pool is self and tx._open for tx in _inside.get()):
+            return await self._run_and_leave(attempts, function, _nothing)
         if self._free.locked():
             attempts.close()
             await self._free.acquire()
             attempts = self._made(make)
         else:
             await self._free.acquire()
-        try:
-            return await self._run(attempts, function)
-        finally:
-            left = self._leave(attempts)
-            if left is not None:
-                await asyncio.shield(left)
+        return await self._run_and_leave(attempts, function, self._free.release)
 
     def _made(self, make: Callable[[], _core.Attempts]) -> _core.Attempts:
         """Make the transaction anew: its time begins when it has its connection."""
@@ -166,6 +164,16 @@ class Pool:
         except BaseException:
             self._free.release()
             raise
+
+    async def _run_and_leave(
+        self, attempts: _core.Attempts, function: Function, free: Callable[[], None]
+    ) -> list[_Reply] | None:
+        try:
+            return await self._run(attempts, function)
+        finally:
+            left = self._leave(attempts, free)
+            if left is not None:
+                await asyncio.shield(left)
 
     async def _run(self, attempts: _core.Attempts, function: Function) -> list[_Reply] | None:
         while True:
@@ -197,24 +205,26 @@ class Pool:
             tx._open = False
             _inside.reset(token)
 
-    def _leave(self, attempts: _core.Attempts) -> asyncio.Future[None] | None:
+    def _leave(
+        self, attempts: _core.Attempts, free: Callable[[], None]
+    ) -> asyncio.Future[None] | None:
         """Give up what is left, then the connection; None: that is done."""
         op = attempts.unwatch()
         if op.status != "PENDING" or self._loop.is_closed():
             attempts.close()
-            self._free.release()
+            free()
             return None
         driver = Driver(op.link(), self._loop)
         left = driver.begin(op)
 
-        def free(left: asyncio.Future[None]) -> None:
+        def end(left: asyncio.Future[None]) -> None:
             driver.close()
             attempts.close()
             self._leaving.discard(left)
-            self._free.release()
+            free()
 
         self._leaving.add(left)
-        left.add_done_callback(free)
+        left.add_done_callback(end)
         return left
 
     async def drain(self) -> None:
