@@ -8,9 +8,10 @@ its transaction is a task again.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NoReturn, TypeVar, cast
 
 import sneck
@@ -26,11 +27,38 @@ class Loop:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(FUNCTIONS))
+        self._tasks = threading.local()
+        self._serving: list[Future[None]] = []
+        atexit.register(self._end)
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end, from another thread."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _end(self) -> None:
+        for served in self._serving:
+            served.cancel()
+        self.run(asyncio.sleep(0.1))  # a turn of the loop, or a few
+
+    def run_in_task(self, function: Callable[[], Awaitable[T]]) -> T:
+        """Run a coroutine to its end, in the one task that the calling thread has."""
+        if not hasattr(self._tasks, "calls"):
+            self._tasks.calls = asyncio.Queue()
+            served = asyncio.run_coroutine_threadsafe(_serve(self._tasks.calls), self._loop)
+            self._serving.append(served)
+        answer: Future[T] = Future()
+        self._loop.call_soon_threadsafe(self._tasks.calls.put_nowait, (function, answer))
+        return answer.result()
+
+
+async def _serve(calls: asyncio.Queue[tuple[Callable[[], Awaitable[Any]], Future[Any]]]) -> None:
+    while True:
+        function, answer = await calls.get()
+        try:
+            answer.set_result(await function())
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that called
+            answer.set_exception(error)
 
 
 class Lock:
@@ -40,11 +68,32 @@ class Lock:
         self.lock = lock
         self._loop = loop
 
+    def clone(self) -> Lock:
+        """Wrap the clone, too."""
+        return Lock(self._loop, self.lock.clone())
+
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.lock, name)
         if not asyncio.iscoroutinefunction(found):
             return found
         return lambda *args, **kwargs: self._loop.run(found(*args, **kwargs))
+
+
+class RLock:
+    """A sneck.aio.RLock; a thread that calls is a task, also to read an attribute."""
+
+    def __init__(self, loop: Loop, lock: sneck.aio.RLock) -> None:
+        self._lock = lock
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        async def read() -> Any:
+            return getattr(self._lock, name)
+
+        found = self._loop.run_in_task(read)
+        if not asyncio.iscoroutinefunction(found):
+            return found
+        return lambda *args, **kwargs: self._loop.run_in_task(lambda: found(*args, **kwargs))
 
 
 class Transaction:
@@ -95,6 +144,10 @@ class Client:
     def adopt(self, name: bytes, token: bytes, **options: Any) -> Lock:
         """Make a lock with a token."""
         return Lock(self._loop, self._client.adopt(name, token, **options))
+
+    def rlock(self, name: bytes, **options: Any) -> RLock:
+        """Make a re-entrant lock."""
+        return RLock(self._loop, self._client.rlock(name, **options))
 
     def transaction(
         self, function: Callable[[Any], object], *keys: bytes, **options: Any
