@@ -99,6 +99,13 @@ static void fail(const struct run *run, const char *what, const char *detail)
     exit(1);
 }
 
+/* luaL_checkstack() says of any reason that the stack overflows. */
+static bool stack_could_not_grow(lua_State *L, int rc)
+{
+    const char *message = rc == LUA_ERRRUN ? lua_tostring(L, -1) : NULL;
+    return message && strstr(message, "stack overflow (");
+}
+
 /* Returns whether an allocation failed; none does for a negative index. */
 static bool run_once(const struct run *run, long index, bool for_good)
 {
@@ -114,6 +121,8 @@ static bool run_once(const struct run *run, long index, bool for_good)
     memory.until_failure = index;
     int rc = lua_pcall(L, 1, 0, 0);
     memory.until_failure = -1;
+    if (memory.failed && stack_could_not_grow(L, rc))
+        rc = LUA_ERRMEM;
     if (rc != LUA_OK && rc != LUA_ERRMEM)
         fail(run, "the script failed otherwise than for memory", lua_tostring(L, -1));
     if (rc == LUA_ERRMEM && !memory.failed)
