@@ -39,6 +39,7 @@ RUNNERS: dict[str, list[str]] = {
         for suffix, build in c_builds().items()
     },
     "python": [*PYTHON, str(TESTS / "runners/python/runner.py")],
+    "python-asyncio": [*PYTHON, str(TESTS / "runners/python/runner.py"), "--asyncio"],
     "lua": [*LUA, str(TESTS / "runners/lua/runner.lua")],
 }
 

@@ -264,19 +264,6 @@ static PyObject *transact(core_client *self, PyObject *const *args, const core_w
     return core_run_end(&t.run, results, args[1]);
 }
 
-static int read_keys(core_words *words, PyObject *keys)
-{
-    Py_ssize_t count = PyTuple_Size(keys);
-
-    if (count < 0 || core_words_init(words, (size_t)count) < 0)
-        return -1;
-    for (size_t i = 0; i < words->count; i++) {
-        if (core_words_set_key(words, i, PyTuple_GetItem(keys, (Py_ssize_t)i)) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 PyObject *core_client_transaction(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     PyObject *result = NULL;
@@ -286,7 +273,7 @@ PyObject *core_client_transaction(PyObject *self, PyObject *const *args, Py_ssiz
         return PyErr_Format(PyExc_TypeError, "_transaction() takes 5 arguments");
     if (!PyCallable_Check(args[0]))
         return PyErr_Format(PyExc_TypeError, "transaction() needs a function, not %R", args[0]);
-    if (read_keys(&keys, args[1]) == 0)
+    if (core_words_read_keys(&keys, args[1]) == 0)
         result = transact((core_client *)self, args, &keys);
     core_words_clear(&keys);
     return result;

@@ -54,6 +54,19 @@ int core_words_set_key(core_words *self, size_t index, PyObject *key)
     return 0;
 }
 
+int core_words_read_keys(core_words *words, PyObject *keys)
+{
+    Py_ssize_t count = PyTuple_Size(keys);
+
+    if (count < 0 || core_words_init(words, (size_t)count) < 0)
+        return -1;
+    for (size_t i = 0; i < words->count; i++) {
+        if (core_words_set_key(words, i, PyTuple_GetItem(keys, (Py_ssize_t)i)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int core_words_set(core_words *self, size_t index, PyObject *value, const char *what)
 {
     const char *bytes;

@@ -29,7 +29,7 @@ def decorator(name: str, make_lock: Callable[[str], Lock]) -> Decorator:
     def decorate(function: Callable[P, R], /) -> Callable[P, R]:
         _refuse_deferred(function)
         signature = inspect.signature(function)
-        _check_fields(name, signature)
+        check_fields(name, signature)
 
         @functools.wraps(function)
         def under_lock(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,7 +57,7 @@ def _refuse_deferred(function: Callable[..., object]) -> None:
         )
 
 
-def _check_fields(name: str, signature: inspect.Signature) -> None:
+def check_fields(name: str, signature: inspect.Signature) -> None:
     """Refuse a name with a field that no call can fill. Raises ValueError."""
     for _, field, _, _ in string.Formatter().parse(name):
         if field is None:

@@ -157,8 +157,11 @@ class Arguments:
 class Actor:
     """A client with one lock object per name; it is made at its first use."""
 
-    def __init__(self, sockets: Mapping[str, str]) -> None:
+    def __init__(
+        self, sockets: Mapping[str, str], make: Callable[..., sneck.Client] = sneck.connect
+    ) -> None:
         self._sockets = sockets
+        self._make = make
         self._client: sneck.Client | None = None
         self._locks: dict[bytes, sneck.Lock] = {}
         self._rlocks: dict[bytes, sneck.RLock] = {}
@@ -216,7 +219,7 @@ class Actor:
 
     def connect(self, url: str, **options: object) -> None:
         """Make the client."""
-        self._client = sneck.connect(url, **options)  # type: ignore[arg-type]
+        self._client = self._make(url, **options)
 
     def _guarded(self, function: Callable[[], Outcome]) -> Outcome:
         """Call, and tell an exception as an outcome."""

@@ -10,9 +10,12 @@ import argparse
 import time
 from pathlib import Path
 
+import onloop
 import outcome
 from actor import ONCE, Actor
 from casefile import Case, CaseError, Word, give_up, read_cases, read_words
+
+import sneck
 
 CONTROL_TIMEOUT = 60.0
 UNTIL_TRIES = 1000  # with pauses of 10 ms
@@ -28,6 +31,7 @@ class Run:
         self._sockets = {name: getattr(given, name) for name in names if getattr(given, name)}
         self._variables: dict[str, bytes] = {}
         self._actors: dict[str, Actor] = {}
+        self._make = onloop.connector() if given.asyncio else sneck.connect
         self._plain = Actor(self._sockets)
         self._control = Actor(self._sockets)
         self._control.connect(given.control, timeout=CONTROL_TIMEOUT)
@@ -129,7 +133,7 @@ class Run:
             return self._plain.run("execute", arguments, leave=leave)
         if name in ("fault:", "server:"):
             return self._act(name[:-1].upper(), arguments)
-        actor = self._actors.setdefault(name, Actor(self._sockets))
+        actor = self._actors.setdefault(name, Actor(self._sockets, self._make))
         if arguments[0] == "...":
             return actor.resume(leave=leave)
         return actor.run(arguments[0].data.decode(), arguments[1:], leave=leave)
@@ -150,6 +154,7 @@ def _version(text: str) -> tuple[int, ...]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--titles", action="store_true")
+    parser.add_argument("--asyncio", action="store_true", help="by sneck.aio, on one loop")
     for name in ("socket", "address", "proxy", "cluster", "control", "redis"):
         parser.add_argument(f"--{name}")
     parser.add_argument("files", nargs="+", type=Path)
