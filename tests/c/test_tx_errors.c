@@ -274,7 +274,7 @@ static void a_user_that_may_not_multi_writes_nothing(void **state)
         assert_non_null(strstr(scene->error, "nothing was written"));
         assert_false(key_exists(scene->other, "first"));
         if (i == 1)
-            DO(scene->other, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+            kill_others(scene->other);
     }
 }
 
@@ -288,7 +288,7 @@ static void each_connection_is_tried(void **state)
     assert_int_equal(transact(scene, write_between), SNECK_OK);
     DO(scene->other, "DEL", "first");
     DO(scene->other, "ACL", "SETUSER", "tester", "-multi");
-    DO(scene->other, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    kill_others(scene->other);
     assert_int_equal(transact(scene, write_between), SNECK_SERVER);
     assert_non_null(strstr(scene->error, "nothing was written"));
     assert_false(key_exists(scene->other, "first"));
