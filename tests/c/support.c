@@ -12,7 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#define LIMIT_S 30
 
 const char *server_url(void)
 {

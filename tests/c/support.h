@@ -72,11 +72,12 @@ void step_until_blocked(sneck_link *link, sneck_client *other);
 
 /* Waits until the condition holds, or steps the link until then; only a broken library
  * reaches the limit. */
-#define UNTIL(condition) DO_UNTIL_(condition, pause_ms(2))
-#define STEP_UNTIL(link, condition) DO_UNTIL_(condition, step_once(link, 10))
-#define DO_UNTIL_(condition, action)                                           \
+#define LIMIT_S 30
+#define UNTIL(condition) WITHIN(60, condition, pause_ms(2))
+#define STEP_UNTIL(link, condition) WITHIN(LIMIT_S, condition, step_once(link, 10))
+#define WITHIN(seconds, condition, action)                                     \
     do {                                                                       \
-        int64_t limit_ms_ = clock_ms() + 100000;                               \
+        int64_t limit_ms_ = clock_ms() + (seconds) * 1000;                     \
         while (!(condition)) {                                                 \
             if (clock_ms() > limit_ms_)                                        \
                 fail_msg("never so: %s", #condition);                          \
