@@ -123,9 +123,7 @@ static PyObject *attempts_read(PyObject *object, PyObject *const *args, Py_ssize
     core_words words;
     core_op *op;
 
-    if (nargs == 0)
-        return PyErr_Format(PyExc_TypeError, "execute() needs a command, such as \"PING\"");
-    if (core_words_read(&words, args, nargs, "an argument of execute()") == 0) {
+    if (core_words_read(&words, args, nargs, &core_execute_words) == 0) {
         op = new_op(object, CORE_OP_REPLY);
         if (op)
             result = core_op_started((PyObject *)op,
@@ -153,10 +151,7 @@ static PyObject *attempts_queue(PyObject *object, PyObject *const *args, Py_ssiz
 
     if (!tx)
         return NULL;
-    if (nargs == 0)
-        return PyErr_Format(PyExc_TypeError,
-                            "queue() needs a command, such as \"INCR\", \"key\"");
-    if (core_words_read(&words, args, nargs, "an argument of queue()") == 0)
+    if (core_words_read(&words, args, nargs, &core_queue_words) == 0)
         result = none_or_failed(object, sneck_tx_queue(tx, words.count, words.words,
                                                        words.lengths));
     core_words_clear(&words);
@@ -166,18 +161,12 @@ static PyObject *attempts_queue(PyObject *object, PyObject *const *args, Py_ssiz
 static PyObject *attempts_watch(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     sneck_tx *tx = open_tx(object);
-    int status = SNECK_OK;
+    int status;
 
     if (!tx)
         return NULL;
-    for (Py_ssize_t i = 0; i < nargs && status == SNECK_OK; i++) {
-        const char *key;
-        size_t len;
-
-        if (core_bytes_arg(args[i], "a key", &key, &len) < 0)
-            return NULL;
-        status = sneck_tx_watch(tx, key, len);
-    }
+    if (core_watch_keys(&status, tx, args, nargs) < 0)
+        return NULL;
     return none_or_failed(object, status);
 }
 

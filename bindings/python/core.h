@@ -135,9 +135,16 @@ typedef struct core_words {
     PyObject *few_texts[CORE_FEW_WORDS];
 } core_words;
 
-/* Takes str, bytes and numbers; to be cleared also after a failure. */
+/* What is said of the arguments of a call that takes a command. */
+typedef struct core_call_words {
+    const char *needs; /* when there is none */
+    const char *what;  /* each of them is */
+} core_call_words;
+extern const core_call_words core_execute_words, core_queue_words;
+
+/* Takes str, bytes and numbers, one at least; to be cleared also after a failure. */
 int core_words_read(core_words *words, PyObject *const *args, Py_ssize_t nargs,
-                    const char *what);
+                    const core_call_words *call);
 void core_words_clear(core_words *words);
 
 /* The same in steps: room for `count` words, and one of them. */
@@ -145,6 +152,10 @@ int core_words_init(core_words *words, size_t count);
 int core_words_set(core_words *words, size_t index, PyObject *value,
                    const char *what);
 int core_words_set_key(core_words *words, size_t index, PyObject *key);
+
+/* Watches keys of a transaction of the library's, whose status goes to *status. -1, with
+ * an exception set: one is no key. */
+int core_watch_keys(int *status, sneck_tx *tx, PyObject *const *keys, Py_ssize_t count);
 
 /* The keys of a tuple. */
 int core_words_read_keys(core_words *words, PyObject *keys);

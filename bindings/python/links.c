@@ -241,10 +241,7 @@ static PyObject *link_execute(PyObject *object, PyObject *const *args, Py_ssize_
 
     if (!open_link(object))
         return NULL;
-    if (nargs == 0)
-        return PyErr_Format(PyExc_TypeError,
-                            "execute() needs a command, such as \"PING\"");
-    if (core_words_read(&words, args, nargs, "an argument of execute()") == 0)
+    if (core_words_read(&words, args, nargs, &core_execute_words) == 0)
         result = start_execute((core_link *)object, &words);
     core_words_clear(&words);
     return result;

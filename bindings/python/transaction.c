@@ -111,9 +111,7 @@ static PyObject *tx_execute(PyObject *object, PyObject *const *args, Py_ssize_t 
 
     if (!self)
         return NULL;
-    if (nargs == 0)
-        return PyErr_Format(PyExc_TypeError, "execute() needs a command, such as \"PING\"");
-    if (core_words_read(&words, args, nargs, "an argument of execute()") == 0)
+    if (core_words_read(&words, args, nargs, &core_execute_words) == 0)
         result = read_now(self, &words);
     core_words_clear(&words);
     return result;
@@ -127,10 +125,7 @@ static PyObject *tx_queue(PyObject *object, PyObject *const *args, Py_ssize_t na
 
     if (!self)
         return NULL;
-    if (nargs == 0)
-        return PyErr_Format(PyExc_TypeError,
-                            "queue() needs a command, such as \"INCR\", \"key\"");
-    if (core_words_read(&words, args, nargs, "an argument of queue()") == 0)
+    if (core_words_read(&words, args, nargs, &core_queue_words) == 0)
         result = none_or_failed(self, sneck_tx_queue(self->tx, words.count, words.words,
                                                      words.lengths));
     core_words_clear(&words);
@@ -140,18 +135,12 @@ static PyObject *tx_queue(PyObject *object, PyObject *const *args, Py_ssize_t na
 static PyObject *tx_watch(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     core_tx *self = usable(object);
-    int status = SNECK_OK;
+    int status;
 
     if (!self)
         return NULL;
-    for (Py_ssize_t i = 0; i < nargs && status == SNECK_OK; i++) {
-        const char *key;
-        size_t len;
-
-        if (core_bytes_arg(args[i], "a key", &key, &len) < 0)
-            return NULL;
-        status = sneck_tx_watch(self->tx, key, len);
-    }
+    if (core_watch_keys(&status, self->tx, args, nargs) < 0)
+        return NULL;
     return none_or_failed(self, status);
 }
 
