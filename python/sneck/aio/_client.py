@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from sneck import _core
 from sneck._client import DEFAULT_ATTEMPTS, DEFAULT_WAIT, KEEP, Keep, Stats
-from sneck._lock import Waiter
+from sneck._lock import Options, Waiter
 from sneck.aio._decorator import Decorator, decorator
 from sneck.aio._driver import Driver
-from sneck.aio._lock import Lock, LockOptions, OnLost, Options
+from sneck.aio._lock import Lock, LockOptions, OnLost
 from sneck.aio._rlock import RLock
 from sneck.aio._transaction import Function, Pool, Transaction, settled
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from sneck._decorator import check_fields
+from sneck._decorator import naming
 from sneck.aio._lock import Lock
 
 P = ParamSpec("P")
@@ -33,14 +33,11 @@ def decorator(name: str, make_lock: Callable[[str], Lock]) -> Decorator:
     ) -> Callable[P, Coroutine[Any, Any, R]]:
         if not inspect.iscoroutinefunction(function):
             raise TypeError(f"locked() of sneck.aio needs a coroutine function, not {function!r}")
-        signature = inspect.signature(function)
-        check_fields(name, signature)
+        name_of = naming(name, function)
 
         @functools.wraps(function)
         async def under_lock(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            async with make_lock(name.format(**bound.arguments)):
+            async with make_lock(name_of(*args, **kwargs)):
                 result: R = await function(*args, **kwargs)
                 return result
 

@@ -10,10 +10,10 @@ import asyncio
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sneck import _core
-from sneck._lock import Holder, _attach
+from sneck._lock import CommonOptions, Holder, Options, _attach
 from sneck.aio._body import Body
 
 if TYPE_CHECKING:
@@ -24,31 +24,9 @@ if TYPE_CHECKING:
 OnLost: TypeAlias = Callable[["Lock"], object] | Literal["cancel"] | None
 
 
-class Options(NamedTuple):
-    """The options of a lock, as Client.lock() tells, with their defaults."""
+class LockOptions(CommonOptions, total=False):
+    """The options of a lock, for functions that pass them on."""
 
-    ttl: float = 10.0
-    wait: float | None = None
-    label: str | None = None
-    fair: bool = False
-    poll: float = 0.05
-    renew: bool | None = None
-    max_hold: float | None = None
-    fence: bool = False
-    on_lost: OnLost = None
-
-
-class LockOptions(TypedDict, total=False):
-    """The same, for functions that pass them on."""
-
-    ttl: float
-    wait: float | None
-    label: str | None
-    fair: bool
-    poll: float
-    renew: bool | None
-    max_hold: float | None
-    fence: bool
     on_lost: OnLost
 
 

@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from sneck import _core
-from sneck._lock import _attach
-from sneck.aio._lock import Lock, Options
+from sneck._lock import Options, _attach
+from sneck.aio._lock import Lock
 
 if TYPE_CHECKING:
     from typing_extensions import Self
