@@ -7,13 +7,34 @@ workers/page.h.
 
 from __future__ import annotations
 
+import math
 import mmap
 import time
 from pathlib import Path
 
-END, SECTION, INSIDE, OWNER, CHANGES, IN_TIME, FIRST = range(7)
+END, SECTION, INSIDE, OWNER, CHANGES, IN_TIME, LEFT, HANDOVERS = range(8)
+FINE_BITS = 4  # times are counted by their five most significant bits
+BUCKETS = 64 << FINE_BITS
+FIRST = HANDOVERS + BUCKETS
 WORD = 8
 TALLY = 2  # words of each worker: how often it did its task in time, the longest one in ns
+
+
+def bucket(ns: int) -> int:
+    """Say where a time is counted."""
+    exponent = ns.bit_length() - 1
+    if exponent < FINE_BITS:
+        return ns
+    fine = ns >> (exponent - FINE_BITS)
+    return (exponent << FINE_BITS) + fine - (1 << FINE_BITS)
+
+
+def middle_ns(index: int) -> float:
+    """Say which time stands for those that are counted there."""
+    exponent, fine = divmod(index, 1 << FINE_BITS)
+    if exponent < FINE_BITS:
+        return index
+    return ((1 << FINE_BITS) + fine + 0.5) * 2.0 ** (exponent - FINE_BITS)
 
 
 class Page:
@@ -40,8 +61,10 @@ class Page:
 
     def count(self, index: int, begun_ns: int) -> bool:
         """Count a task that was begun then and is done now; False: the round is over."""
+        return self._count(index, begun_ns, time.monotonic_ns())
+
+    def _count(self, index: int, begun_ns: int, now_ns: int) -> bool:
         words = self._words
-        now_ns = time.monotonic_ns()
         in_time = now_ns < words[END]
         tally = FIRST + TALLY * index
         words[tally] += in_time
@@ -52,21 +75,28 @@ class Page:
     def hold(self, index: int, asked_ns: int) -> bool:
         """Be in the section, for one who asked for the lock then; False: the round is over."""
         words = self._words
-        me = index + 1
+        me, now_ns = index + 1, time.monotonic_ns()
         if words[INSIDE]:
             raise SystemExit("worker: two hold the lock")
         words[INSIDE] = me
-        in_time = self.count(index, asked_ns)
+        in_time = self._count(index, asked_ns, now_ns)
         if words[OWNER] != me:
-            words[OWNER] = me
-            words[CHANGES] += 1
-            words[IN_TIME] += in_time
+            self._change(me, now_ns, in_time)
         if words[SECTION]:
             time.sleep(words[SECTION] / 1e6)
         if words[INSIDE] != me:
             raise SystemExit("worker: two hold the lock")
         words[INSIDE] = 0
+        words[LEFT] = time.monotonic_ns()
         return in_time
+
+    def _change(self, me: int, now_ns: int, in_time: bool) -> None:
+        words = self._words
+        words[OWNER] = me
+        words[CHANGES] += 1
+        words[IN_TIME] += in_time
+        if in_time and words[LEFT]:
+            words[HANDOVERS + bucket(now_ns - words[LEFT])] += 1
 
     @property
     def changes(self) -> int:
@@ -77,6 +107,19 @@ class Page:
     def changes_in_time(self) -> int:
         """How many of these before the round's end."""
         return self._words[IN_TIME]
+
+    def handover_us(self, share: float) -> float:
+        """Say how long this share of the hand-overs took at most; NaN when there were none.
+
+        From the end of one's section to the beginning of the next one's, in time.
+        """
+        counted = self._words[HANDOVERS:FIRST]
+        left = share * sum(counted)
+        for index, count in enumerate(counted):
+            left -= count
+            if count and left <= 0:
+                return middle_ns(index) / 1e3
+        return math.nan
 
     @property
     def counts(self) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from select import select
 
 
 class Worker:
@@ -38,12 +39,21 @@ class Worker:
         except BrokenPipeError:
             pass  # end() tells it
 
-    def end(self) -> None:
-        """Wait until the worker is done."""
+    def end(self, limit: float | None = None) -> None:
+        """Wait until the worker is done, for so many seconds. Raises TimeoutError."""
         assert self._process.stdout is not None
-        if self._process.stdout.readline() != "done\n":
-            raise RuntimeError(f"{self.name}: the worker failed; its message is above")
+        if not select([self._process.stdout], [], [], limit)[0]:
+            raise TimeoutError(f"did not finish in {limit:g} s")
+        line = self._process.stdout.readline()
+        if line != "done\n":
+            why = line.strip() or "the worker failed; its message is above"
+            raise RuntimeError(f"{self.name}: {why}")
 
     def stop(self) -> None:
         """End the process and wait for it."""
         self._process.communicate()
+
+    def kill(self) -> None:
+        """End the process whatever it does."""
+        self._process.kill()
+        self.stop()

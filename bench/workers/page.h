@@ -23,6 +23,10 @@ struct tally {
     uint64_t longest_ns; /* its longest one, from its begin on */
 };
 
+/* Times are counted by their five most significant bits: within 3 % of what they are. */
+#define PAGE_FINE_BITS 4
+#define PAGE_BUCKETS (64 << PAGE_FINE_BITS)
+
 struct page {
     uint64_t end_ns;  /* of the round, by the monotonic clock */
     uint64_t section_us;
@@ -30,6 +34,8 @@ struct page {
     uint64_t owner;   /* who was last */
     uint64_t changes; /* of owner */
     uint64_t changes_in_time;
+    uint64_t left_ns; /* when who was last left the section; 0: nobody yet */
+    uint64_t handovers[PAGE_BUCKETS]; /* changes in time, by how long ago the last one left */
     struct tally tallies[];
 };
 
@@ -55,11 +61,21 @@ static inline uint64_t page_now(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static inline size_t page_bucket(uint64_t ns)
+{
+    int exponent = 63 - __builtin_clzll(ns | 1);
+
+    if (exponent < PAGE_FINE_BITS)
+        return (size_t)ns;
+    return ((size_t)exponent << PAGE_FINE_BITS) +
+           (ns >> (exponent - PAGE_FINE_BITS) & ((1 << PAGE_FINE_BITS) - 1));
+}
+
 /* Counts a task that was begun then and is done now; false: the round is over. */
-static inline bool page_count(struct page *page, size_t index, uint64_t begun_ns)
+static inline bool page_count_at(struct page *page, size_t index, uint64_t begun_ns,
+                                 uint64_t now_ns)
 {
     struct tally *tally = &page->tallies[index];
-    uint64_t now_ns = page_now();
     bool in_time = now_ns < page->end_ns;
 
     tally->count += in_time;
@@ -68,25 +84,38 @@ static inline bool page_count(struct page *page, size_t index, uint64_t begun_ns
     return in_time;
 }
 
+static inline bool page_count(struct page *page, size_t index, uint64_t begun_ns)
+{
+    return page_count_at(page, index, begun_ns, page_now());
+}
+
+static inline void page_change(struct page *page, size_t index, uint64_t now_ns, bool in_time)
+{
+    page->owner = index + 1;
+    page->changes++;
+    page->changes_in_time += in_time;
+    if (in_time && page->left_ns)
+        page->handovers[page_bucket(now_ns - page->left_ns)]++;
+}
+
 /* In the section, for one who asked for the lock then; false: the round is over. */
 static inline bool page_hold(struct page *page, size_t index, uint64_t asked_ns)
 {
     struct timespec section = {0, (long)page->section_us * 1000};
+    uint64_t now_ns = page_now();
 
     if (page->inside)
         give_up("two hold the lock");
     page->inside = index + 1;
-    bool in_time = page_count(page, index, asked_ns);
-    if (page->owner != index + 1) {
-        page->owner = index + 1;
-        page->changes++;
-        page->changes_in_time += in_time;
-    }
+    bool in_time = page_count_at(page, index, asked_ns, now_ns);
+    if (page->owner != index + 1)
+        page_change(page, index, now_ns, in_time);
     if (section.tv_nsec)
         nanosleep(&section, NULL);
     if (page->inside != index + 1)
         give_up("two hold the lock");
     page->inside = 0;
+    page->left_ns = page_now();
     return in_time;
 }
 
