@@ -32,7 +32,7 @@ struct acquire {
     int64_t queued_ms;              /* before the first request that queued us; 0: never */
     bool granted;                   /* a grant came while a request is under way */
     int64_t grant_received_ms;
-    int64_t grant_delay_ms;         /* the server's time from queueing to granting */
+    int64_t grant_given_ms;         /* not after the server gave it, by our clock */
     int64_t grant_ttl_ms;
     int64_t fence;                  /* of our lease; 0: none yet */
 

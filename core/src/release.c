@@ -7,12 +7,14 @@
  */
 #include "lock_op.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct release {
     struct lock_op base;
     char *token;             /* owned; the one to release */
     size_t token_len;
+    char mark[INBOX_ID_SIZE + 24]; /* the link's inbox and the time; "" while it has none */
     int64_t deadline_ms;     /* its validity, taken back while this is under way */
     bool in_time;            /* sent before that */
 };
@@ -74,6 +76,16 @@ static const struct op_class release_class = {
     .clear = release_clear,
 };
 
+/* So that those who wait on the same link need not show that this process runs. */
+static size_t write_mark(struct release *r)
+{
+    const struct inbox *inbox = &r->base.op.link->inbox;
+    if (inbox->state != INBOX_READY)
+        return 0;
+    return (size_t)snprintf(r->mark, sizeof r->mark, "%s %lld", inbox->id,
+                            (long long)sneck__now_ms());
+}
+
 static void begin_release(struct release *r)
 {
     sneck_lock *lock = r->base.lock;
@@ -89,9 +101,10 @@ static void begin_release(struct release *r)
         sneck__renewal_remove(lock);
         r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
         r->in_time = sneck__now_ms() < r->deadline_ms;
-        sneck__lock_op_script(&r->base, &script_release, 2,
-                              (const char *const[]){r->token, ""},
-                              (const size_t[]){r->token_len, 0});
+        size_t mark_len = write_mark(r);
+        sneck__lock_op_script(&r->base, &script_release, mark_len ? 3 : 2,
+                              (const char *const[]){r->token, "", r->mark},
+                              (const size_t[]){r->token_len, 0, mark_len});
     }
 }
 

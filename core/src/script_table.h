@@ -2,7 +2,7 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "ad53a13bdbc5822421fd6ca05faad4c6556b4e12",
+    "94b8354ebbdcae39bdf664d421944386a141160a",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
@@ -15,7 +15,8 @@ static const struct script script_acquire = {
     "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
     "return set.err and set or fence\n"
     "end\n"
-    "local function grant(own, keep)\n"
+    "local function grant(own, keep, mark)\n"
+    "local here, sent = (mark or ''):match('^(%S+) (%d+)$')\n"
     "for _ = 1, 1000 do\n"
     "local first = redis.pcall('ZPOPMIN', KEYS[2])\n"
     "if first.err then\n"
@@ -39,9 +40,11 @@ static const struct script script_acquire = {
     "if heard[2] > 0 then\n"
     "local time = redis.call('TIME')\n"
     "local waited = (time[1] * 1000000 + time[2] - since) / 1000\n"
-    "local claim = waited > 300 and math.min(ttl, 1000) or ttl\n"
+    "local frozen = waited > 300 and inbox ~= here\n"
+    "local claim = frozen and math.min(ttl, 1000) or ttl\n"
     "redis.call('SET', KEYS[1], token, 'PX', claim)\n"
-    "local message = token .. string.format(' %d ', waited) .. claim\n"
+    "local time_of_it = inbox == here and '@' .. sent or string.format('%d', waited)\n"
+    "local message = token .. ' ' .. time_of_it .. ' ' .. claim\n"
     "local fence = fenced == ' f' and KEYS[3] and next_fence()\n"
     "if type(fence) == 'number' then\n"
     "message = message .. string.format(' %.0f', fence)\n"
@@ -52,7 +55,7 @@ static const struct script script_acquire = {
     "redis.call('ZADD', KEYS[2], since, member)\n"
     "return false\n"
     "end\n"
-    "local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
+    "local following = frozen and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
     "local next_token, next_inbox = following:match('^(%S+) (%S+)')\n"
     "if next_token then\n"
     "redis.pcall('PUBLISH', next_inbox, next_token .. ' - ' .. claim)\n"
@@ -135,7 +138,7 @@ static const struct script script_extend = {
 
 static const struct script script_force_release = {
     "force_release",
-    "0a245d2025d03b9759daf75bd9d0421821169b3f",
+    "c969e05cce278a72447a4234a9d9a0fff8c12515",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
@@ -148,7 +151,8 @@ static const struct script script_force_release = {
     "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
     "return set.err and set or fence\n"
     "end\n"
-    "local function grant(own, keep)\n"
+    "local function grant(own, keep, mark)\n"
+    "local here, sent = (mark or ''):match('^(%S+) (%d+)$')\n"
     "for _ = 1, 1000 do\n"
     "local first = redis.pcall('ZPOPMIN', KEYS[2])\n"
     "if first.err then\n"
@@ -172,9 +176,11 @@ static const struct script script_force_release = {
     "if heard[2] > 0 then\n"
     "local time = redis.call('TIME')\n"
     "local waited = (time[1] * 1000000 + time[2] - since) / 1000\n"
-    "local claim = waited > 300 and math.min(ttl, 1000) or ttl\n"
+    "local frozen = waited > 300 and inbox ~= here\n"
+    "local claim = frozen and math.min(ttl, 1000) or ttl\n"
     "redis.call('SET', KEYS[1], token, 'PX', claim)\n"
-    "local message = token .. string.format(' %d ', waited) .. claim\n"
+    "local time_of_it = inbox == here and '@' .. sent or string.format('%d', waited)\n"
+    "local message = token .. ' ' .. time_of_it .. ' ' .. claim\n"
     "local fence = fenced == ' f' and KEYS[3] and next_fence()\n"
     "if type(fence) == 'number' then\n"
     "message = message .. string.format(' %.0f', fence)\n"
@@ -185,7 +191,7 @@ static const struct script script_force_release = {
     "redis.call('ZADD', KEYS[2], since, member)\n"
     "return false\n"
     "end\n"
-    "local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
+    "local following = frozen and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
     "local next_token, next_inbox = following:match('^(%S+) (%S+)')\n"
     "if next_token then\n"
     "redis.pcall('PUBLISH', next_inbox, next_token .. ' - ' .. claim)\n"
@@ -231,7 +237,7 @@ static const struct script script_probe = {
 
 static const struct script script_release = {
     "release",
-    "e7322e94bfe04203f4232a28118cb18f3f39e66f",
+    "d5bfcc3beb57835c152d4d4c2e0ea5f81786887b",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
@@ -244,7 +250,8 @@ static const struct script script_release = {
     "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
     "return set.err and set or fence\n"
     "end\n"
-    "local function grant(own, keep)\n"
+    "local function grant(own, keep, mark)\n"
+    "local here, sent = (mark or ''):match('^(%S+) (%d+)$')\n"
     "for _ = 1, 1000 do\n"
     "local first = redis.pcall('ZPOPMIN', KEYS[2])\n"
     "if first.err then\n"
@@ -268,9 +275,11 @@ static const struct script script_release = {
     "if heard[2] > 0 then\n"
     "local time = redis.call('TIME')\n"
     "local waited = (time[1] * 1000000 + time[2] - since) / 1000\n"
-    "local claim = waited > 300 and math.min(ttl, 1000) or ttl\n"
+    "local frozen = waited > 300 and inbox ~= here\n"
+    "local claim = frozen and math.min(ttl, 1000) or ttl\n"
     "redis.call('SET', KEYS[1], token, 'PX', claim)\n"
-    "local message = token .. string.format(' %d ', waited) .. claim\n"
+    "local time_of_it = inbox == here and '@' .. sent or string.format('%d', waited)\n"
+    "local message = token .. ' ' .. time_of_it .. ' ' .. claim\n"
     "local fence = fenced == ' f' and KEYS[3] and next_fence()\n"
     "if type(fence) == 'number' then\n"
     "message = message .. string.format(' %.0f', fence)\n"
@@ -281,7 +290,7 @@ static const struct script script_release = {
     "redis.call('ZADD', KEYS[2], since, member)\n"
     "return false\n"
     "end\n"
-    "local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
+    "local following = frozen and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
     "local next_token, next_inbox = following:match('^(%S+) (%S+)')\n"
     "if next_token then\n"
     "redis.pcall('PUBLISH', next_inbox, next_token .. ' - ' .. claim)\n"
@@ -296,7 +305,7 @@ static const struct script script_release = {
     "redis.pcall('ZREM', KEYS[2], ARGV[2])\n"
     "end\n"
     "if held == ARGV[1] then\n"
-    "local granted = grant(held)\n"
+    "local granted = grant(held, false, ARGV[3])\n"
     "if granted then\n"
     "return 2\n"
     "end\n"

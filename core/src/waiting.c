@@ -13,6 +13,7 @@
  * A grant says how long after our queueing the server gave us the lock. Our clock
  * from before that queueing plus this delay is a time not after the grant, so the
  * lease is never believed to be longer than it is, however late the grant is read.
+ * Where our own link has released the lock, the grant tells when that was sent instead.
  * A grant does not tell which queueing it answers. So the first one counts as long
  * as the op lives, also when it has queued again since.
  *
@@ -240,7 +241,7 @@ static void confirm(struct acquire *a)
 static void take_grant(struct acquire *a, bool in_doubt)
 {
     const sneck_lock *lock = a->base.lock;
-    int64_t given_ms = a->queued_ms + a->grant_delay_ms;
+    int64_t given_ms = a->grant_given_ms;
     bool clocks_agree = given_ms <= a->grant_received_ms;
     int64_t deadline_ms = sneck__validity_ms(clocks_agree ? given_ms : a->grant_received_ms,
                                              lock->ttl_ms);
@@ -262,7 +263,7 @@ static void look_after(struct acquire *a, int64_t claim_ms)
 
 bool sneck__wait_message(struct acquire *a, const char *message, size_t len)
 {
-    char numbers[48];
+    char numbers[64];
     size_t from = a->token_len + 1;
     if (len <= from || len - from >= sizeof numbers || message[a->token_len] != ' ' ||
         memcmp(message, a->token, a->token_len) != 0)
@@ -274,7 +275,8 @@ bool sneck__wait_message(struct acquire *a, const char *message, size_t len)
         look_after(a, strtoll(numbers + 1, NULL, 10));
         return true;
     }
-    a->grant_delay_ms = strtoll(numbers, &rest, 10);
+    bool by_us = *numbers == '@';
+    a->grant_given_ms = (by_us ? 0 : a->queued_ms) + strtoll(numbers + by_us, &rest, 10);
     a->grant_ttl_ms = strtoll(rest, &rest, 10);
     a->fence = strtoll(rest, NULL, 10);
     a->grant_received_ms = sneck__now_ms();

@@ -108,6 +108,36 @@ static void a_frozen_waiter_costs_the_next_one_a_moment_and_comes_back(void **st
     sneck_lock_free(lock);
 }
 
+/* Whoever released the lock was there a moment ago. */
+static void a_waiter_whose_own_link_has_released_need_not_show_that_it_runs(void **state)
+{
+    struct scene *scene = *state;
+    sneck_lock *first = new_lock(scene->client, "door", 20000);
+    sneck_lock *second = new_lock(scene->client, "door", 20000);
+    sneck_op *first_op = queue_up(scene, first, scene->link), *release = NULL;
+    let_go(scene);
+    assert_int_equal(finish(scene->link, first_op), SNECK_OK);
+    sneck_op *second_op = queue_up(scene, second, scene->link);
+    pause_ms(350); /* more than what others that run are trusted for */
+    assert_int_equal(sneck_lock_release_start(&release, first, scene->link), SNECK_OK);
+    step_once(scene->link, 0);
+    UNTIL(count_waiters(scene) == 0);
+    assert_true(COMMAND_INTEGER(scene->other, "PTTL", "door") > 1000); /* the whole lease */
+    pause_ms(300); /* in which the grant is not read */
+    assert_int_equal(finish(scene->link, second_op), SNECK_OK);
+    int64_t ttl_ms = COMMAND_INTEGER(scene->other, "PTTL", "door");
+    assert_true(ttl_ms <= 20000 - 300); /* it was not asked for again */
+    assert_true(sneck_lock_remaining_ms(second) <= ttl_ms);
+    assert_true(is_ours(scene, second));
+    sneck_op_free(release);
+    release_on(scene->link, second);
+    assert_nothing_is_left(scene);
+    sneck_op_free(first_op);
+    sneck_op_free(second_op);
+    sneck_lock_free(first);
+    sneck_lock_free(second);
+}
+
 static void a_wait_that_ends_while_its_grant_is_unread_is_decided_one_way(void **state)
 {
     struct scene *scene = *state;
@@ -365,6 +395,7 @@ int main(void)
         TEST(a_grant_that_is_read_after_its_lease_does_not_count_as_held),
         TEST(a_late_reader_gets_a_free_lock_with_a_lease_of_its_own),
         TEST(a_frozen_waiter_costs_the_next_one_a_moment_and_comes_back),
+        TEST(a_waiter_whose_own_link_has_released_need_not_show_that_it_runs),
         TEST(a_wait_that_ends_while_its_grant_is_unread_is_decided_one_way),
         TEST(fifty_waiters_on_one_link_are_served_in_their_order),
         TEST(two_links_hand_the_lock_to_each_other_and_leave_no_key),

@@ -5,11 +5,14 @@
 -- are dropped, and so is what is no entry at all; 1,000 at once at most. Our own entry
 -- is passed over or, where `keep`, is given the lock.
 -- One that has waited for more than 300 ms may be frozen by now: it gets 1 s to
--- claim the lock, and the next one is told when to look.
+-- claim the lock, and the next one is told when to look. Not so if its inbox is that of
+-- whoever asks us, who was there a moment ago. `mark` is that inbox and when the request
+-- was sent, by the asker's clock, which the grant tells in place of the time it has waited.
 -- Returns the new holder's token; nil when nobody waits; false when this user may
 -- not do it: then the lock is given to nobody, and the waiter keeps its place.
 -- include shared/fence.lua
-local function grant(own, keep)
+local function grant(own, keep, mark)
+    local here, sent = (mark or ''):match('^(%S+) (%d+)$')
     for _ = 1, 1000 do
         local first = redis.pcall('ZPOPMIN', KEYS[2])
         if first.err then
@@ -33,9 +36,11 @@ local function grant(own, keep)
             if heard[2] > 0 then
                 local time = redis.call('TIME')
                 local waited = (time[1] * 1000000 + time[2] - since) / 1000
-                local claim = waited > 300 and math.min(ttl, 1000) or ttl
+                local frozen = waited > 300 and inbox ~= here
+                local claim = frozen and math.min(ttl, 1000) or ttl
                 redis.call('SET', KEYS[1], token, 'PX', claim)
-                local message = token .. string.format(' %d ', waited) .. claim
+                local time_of_it = inbox == here and '@' .. sent or string.format('%d', waited)
+                local message = token .. ' ' .. time_of_it .. ' ' .. claim
                 local fence = fenced == ' f' and KEYS[3] and next_fence()
                 if type(fence) == 'number' then
                     message = message .. string.format(' %.0f', fence)
@@ -46,7 +51,7 @@ local function grant(own, keep)
                     redis.call('ZADD', KEYS[2], since, member)
                     return false
                 end
-                local following = waited > 300 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''
+                local following = frozen and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''
                 local next_token, next_inbox = following:match('^(%S+) (%S+)')
                 if next_token then
                     redis.pcall('PUBLISH', next_inbox, next_token .. ' - ' .. claim)
