@@ -187,6 +187,7 @@ typedef struct core_lock {
     PyObject *name;          /* owned; str or bytes, as it was given */
     sneck_lock *lock;        /* owned; NULL only while it is being made */
     sneck_rlock *rlock;      /* owned; NULL: it does not count */
+    PyObject *owner;         /* owned; gives the number of who calls; NULL: the thread's */
     core_listener *listener; /* owned; NULL: nobody is told of its loss */
     int64_t wait_ms;         /* of acquire() without a timeout and of `with` */
     bool renews_in_with;
@@ -196,7 +197,8 @@ typedef struct core_lock {
 int core_add_lock(PyObject *module);
 
 /* Client._lock(cls, name, ttl, wait, label, fair, poll, renew, max_hold, fence,
- * listens), Client._rlock() of the same, and Client._adopt(cls, name, token, ttl, ...) */
+ * listens), Client._rlock() of the same and an owner, and
+ * Client._adopt(cls, name, token, ttl, ...) */
 PyObject *core_client_lock(PyObject *self, PyObject *const *args,
                            Py_ssize_t nargs);
 PyObject *core_client_rlock(PyObject *self, PyObject *const *args,
@@ -204,7 +206,10 @@ PyObject *core_client_rlock(PyObject *self, PyObject *const *args,
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args,
                             Py_ssize_t nargs);
 
-/* The library's lock of this thread; borrowed until this thread releases it. */
+/* The number of the calling thread or, where Python tells, of the calling task. */
+uint64_t core_lock_owner(const core_lock *lock);
+
+/* The library's lock of this owner; borrowed until the owner releases it. */
 sneck_lock *core_lock_mine(const core_lock *lock);
 
 /* How long an acquire waits, by the arguments of threading.Lock.acquire(). NULL:
@@ -212,8 +217,12 @@ sneck_lock *core_lock_mine(const core_lock *lock);
 int core_lock_wait(const core_lock *lock, PyObject *blocking, PyObject *timeout,
                    int64_t *out_ms);
 
-/* Whether this thread holds it once. */
+/* Whether this owner holds it once, or not at all. */
 bool core_lock_is_outermost(const core_lock *lock);
+PyObject *core_lock_outermost(PyObject *lock, void *closure);
+
+/* The exception of who does not hold it, new; an op's counterpart has its message. */
+PyObject *core_lock_not_held(const core_lock *lock);
 
 /* Whole calls, which end with core_call_end(). */
 void core_lock_acquire(core_lock *lock, int64_t wait_ms, core_call *call);
@@ -336,10 +345,15 @@ typedef enum core_op_kind {
     CORE_OP_COMMIT
 } core_op_kind;
 
+/* Says how what began with PENDING has ended: sneck_rlock_acquire_end() and its like. */
+typedef void core_count_end(sneck_rlock *rlock, uint64_t owner, int status);
+
 typedef struct core_op {
     PyObject_HEAD
     const core_state *state; /* of the module, which the type keeps alive */
     core_op_kind kind;
+    core_count_end *count_end; /* NULL: nobody counts */
+    uint64_t counts_for;       /* the owner, of the core_lock below */
     PyObject *owner;         /* owned; whatever the op is about */
     sneck_op *op;            /* owned; NULL when it has ended */
     int status;

@@ -157,9 +157,46 @@ static core_op *lock_op(PyObject *object, PyObject *lock, core_op_kind kind)
     return (core_op *)core_op_new(((core_link *)object)->state, kind, lock);
 }
 
+/* -------------------------------------------------------- those that count */
+
+typedef int count_begin(sneck_lock **out, sneck_rlock *rlock, uint64_t owner);
+
+/* Begins to count. True: *out is the owner's lock, on which to start the op; else the
+ * op has ended, or there is an exception. */
+static bool begin_counting(core_op *op, sneck_lock **out, count_begin *begin, core_count_end *end)
+{
+    core_lock *lock = (core_lock *)op->owner;
+
+    *out = lock->lock;
+    if (!lock->rlock)
+        return true;
+    op->counts_for = core_lock_owner(lock);
+    op->status = begin(out, lock->rlock, op->counts_for);
+    if (op->status == SNECK_PENDING) {
+        op->count_end = end;
+        return true;
+    }
+    if (op->status == SNECK_OK)
+        op->value = Py_NewRef(Py_None);
+    else if (op->status == SNECK_NOT_OWNER)
+        op->error = core_lock_not_held(lock);
+    else
+        PyErr_NoMemory();
+    return false;
+}
+
+/* Gives an op that has ended without any I/O; steals it. */
+static PyObject *counted(core_op *op)
+{
+    if (!op->value && !op->error)
+        Py_CLEAR(op);
+    return (PyObject *)op;
+}
+
 static PyObject *link_acquire(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     core_lock *lock = nargs == 3 ? lock_arg(object, args[0]) : NULL;
+    sneck_lock *mine;
     int64_t wait_ms;
     core_op *op;
 
@@ -168,10 +205,12 @@ static PyObject *link_acquire(PyObject *object, PyObject *const *args, Py_ssize_
     if (!lock || core_lock_wait(lock, args[1], args[2], &wait_ms) < 0)
         return NULL;
     op = lock_op(object, args[0], CORE_OP_PLAIN);
-    return op ? core_op_started((PyObject *)op,
-                                sneck_lock_acquire_start(&op->op, lock->lock,
-                                                         open_link(object), wait_ms))
-              : NULL;
+    if (!op)
+        return NULL;
+    if (!begin_counting(op, &mine, sneck_rlock_acquire_begin, sneck_rlock_acquire_end))
+        return counted(op);
+    return core_op_started((PyObject *)op, sneck_lock_acquire_start(&op->op, mine,
+                                                                    open_link(object), wait_ms));
 }
 
 static PyObject *link_extend(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
@@ -185,7 +224,8 @@ static PyObject *link_extend(PyObject *object, PyObject *const *args, Py_ssize_t
         return NULL;
     op = lock_op(object, args[0], CORE_OP_PLAIN);
     return op ? core_op_started((PyObject *)op,
-                                sneck_lock_extend_start(&op->op, ((core_lock *)args[0])->lock,
+                                sneck_lock_extend_start(&op->op,
+                                                        core_lock_mine((core_lock *)args[0]),
                                                         open_link(object), ttl_ms))
               : NULL;
 }
@@ -204,7 +244,15 @@ static PyObject *start_on_lock(PyObject *object, PyObject *lock, core_op_kind ki
 
 static PyObject *link_release(PyObject *object, PyObject *lock)
 {
-    return start_on_lock(object, lock, CORE_OP_PLAIN, sneck_lock_release_start);
+    core_op *op = lock_op(object, lock, CORE_OP_PLAIN);
+    sneck_lock *mine;
+
+    if (!op)
+        return NULL;
+    if (!begin_counting(op, &mine, sneck_rlock_release_begin, sneck_rlock_release_end))
+        return counted(op);
+    return core_op_started((PyObject *)op,
+                           sneck_lock_release_start(&op->op, mine, open_link(object)));
 }
 
 static PyObject *link_holder(PyObject *object, PyObject *lock)

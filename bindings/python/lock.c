@@ -15,7 +15,8 @@ typedef struct lock_arguments {
     int64_t wait_ms;
     bool renews_in_with;
     bool listens; /* it is to be told of its loss */
-    bool counts;  /* its thread may acquire it again */
+    bool counts;  /* its owner may acquire it again */
+    PyObject *owner; /* who that is; NULL: the thread */
     sneck_lock_options options;
 } lock_arguments;
 
@@ -97,6 +98,7 @@ static int fill(core_lock *self, core_client *client, PyObject *name,
     self->state = client->state;
     self->client = Py_NewRef((PyObject *)client);
     self->name = Py_NewRef(name);
+    self->owner = Py_XNewRef(given->owner);
     self->wait_ms = given->wait_ms;
     self->renews_in_with = given->renews_in_with;
     self->adopted = given->token != NULL;
@@ -119,9 +121,10 @@ static PyObject *new_lock(core_client *client, PyObject *cls, PyObject *name,
     return self;
 }
 
-static PyObject *lock_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs, bool counts)
+static PyObject *lock_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs, bool counts,
+                         PyObject *owner)
 {
-    lock_arguments given = { .options = SNECK_LOCK_OPTIONS, .counts = counts };
+    lock_arguments given = { .options = SNECK_LOCK_OPTIONS, .counts = counts, .owner = owner };
 
     if (nargs != 2 + LOCK_OPTIONS)
         return PyErr_Format(PyExc_TypeError, "_lock() takes %d arguments", 2 + LOCK_OPTIONS);
@@ -133,12 +136,14 @@ static PyObject *lock_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs
 
 PyObject *core_client_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    return lock_of(self, args, nargs, false);
+    return lock_of(self, args, nargs, false, NULL);
 }
 
 PyObject *core_client_rlock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    return lock_of(self, args, nargs, true);
+    bool told = nargs == 2 + LOCK_OPTIONS + 1;
+
+    return lock_of(self, args, nargs - told, true, told ? args[nargs - 1] : NULL);
 }
 
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -180,6 +185,7 @@ static void lock_dealloc(PyObject *object)
         free_locks(self);
     Py_CLEAR(self->client);
     Py_CLEAR(self->name);
+    Py_CLEAR(self->owner);
     core_dealloc(object);
 }
 
@@ -468,6 +474,8 @@ static PyGetSetDef attributes[] = {
     { "fence", core_lock_fence, NULL,
       PyDoc_STR("A number greater than that of every acquire before; None without one."),
       NULL },
+    { "_outermost", core_lock_outermost, NULL,
+      PyDoc_STR("Whether one more release really releases it."), NULL },
     { "_client", lock_client, NULL, PyDoc_STR("The client that made it."), NULL },
     { "token", lock_token, NULL,
       PyDoc_STR("The proof of ownership, for adopt(); None without one."), NULL },

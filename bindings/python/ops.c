@@ -24,6 +24,7 @@ PyObject *core_op_started(PyObject *object, int status)
     core_op *self = (core_op *)object;
 
     if (status != SNECK_OK) {
+        self->status = status;
         Py_DECREF(object);
         return PyErr_NoMemory();
     }
@@ -115,6 +116,21 @@ static PyObject *fetched_error(void)
     return error;
 }
 
+/* This may free a lock, and wait for a listener that wants the GIL. */
+static void end_counting(core_op *self)
+{
+    core_count_end *end = self->count_end;
+    sneck_rlock *rlock = end ? ((core_lock *)self->owner)->rlock : NULL;
+    PyThreadState *thread;
+
+    if (!end)
+        return;
+    self->count_end = NULL;
+    thread = PyEval_SaveThread();
+    end(rlock, self->counts_for, self->status);
+    PyEval_RestoreThread(thread);
+}
+
 void core_op_settle(core_op *self)
 {
     int status = self->op ? sneck_op_status(self->op) : SNECK_PENDING;
@@ -130,6 +146,7 @@ void core_op_settle(core_op *self)
         self->error = fetched_error();
     sneck_op_free(self->op);
     self->op = NULL;
+    end_counting(self);
 }
 
 /* ------------------------------------------------------------------ methods */
@@ -172,7 +189,12 @@ static void op_dealloc(PyObject *object)
 {
     core_op *self = (core_op *)object;
 
+    if (self->op && self->count_end) {
+        sneck_op_cancel(self->op);
+        self->status = sneck_op_status(self->op);
+    }
     sneck_op_free(self->op);
+    end_counting(self);
     Py_XDECREF(self->value);
     Py_XDECREF(self->error);
     Py_XDECREF(self->owner);

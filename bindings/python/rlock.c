@@ -1,32 +1,50 @@
-/* rlock.c - a Lock that counts: it belongs to a thread, which may acquire it again.
+/* rlock.c - a Lock that counts: it belongs to a thread or a task, which may acquire it
+ * again.
  *
- * The library keeps a lock for each thread that has the RLock or waits for it. The
- * Lock's own one is never acquired: it answers for threads that have none. A thread is
- * known by the number of its state, which, unlike an ident, is never given again. */
+ * The library keeps a lock for each owner that has the RLock or waits for it. The
+ * Lock's own one is never acquired: it answers for owners that have none. A thread is
+ * known by the number of its state, which, unlike an ident, is never given again; a task
+ * by what the Lock's `owner` says. */
 #include "core.h"
 
-static uint64_t this_thread(void)
+static uint64_t told_owner(const core_lock *self)
 {
-    return PyThreadState_GetID(PyThreadState_Get());
+    PyObject *number = PyObject_CallNoArgs(self->owner);
+    uint64_t owner = number ? PyLong_AsUnsignedLongLong(number) : 0;
+
+    if (PyErr_Occurred())
+        PyErr_WriteUnraisable(self->owner);
+    Py_XDECREF(number);
+    return owner;
+}
+
+uint64_t core_lock_owner(const core_lock *self)
+{
+    return self->owner ? told_owner(self) : PyThreadState_GetID(PyThreadState_Get());
 }
 
 sneck_lock *core_lock_mine(const core_lock *self)
 {
-    sneck_lock *mine = self->rlock ? sneck_rlock_lock(self->rlock, this_thread()) : NULL;
+    sneck_lock *mine = self->rlock ? sneck_rlock_lock(self->rlock, core_lock_owner(self)) : NULL;
 
     return mine ? mine : self->lock;
 }
 
 bool core_lock_is_outermost(const core_lock *self)
 {
-    return !self->rlock || sneck_rlock_count(self->rlock, this_thread()) == 1;
+    return !self->rlock || sneck_rlock_count(self->rlock, core_lock_owner(self)) <= 1;
+}
+
+PyObject *core_lock_outermost(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyBool_FromLong(core_lock_is_outermost((core_lock *)object));
 }
 
 /* The ends of calls may free a lock, and wait for a listener that wants the GIL. */
 
 void core_lock_acquire(core_lock *self, int64_t wait_ms, core_call *call)
 {
-    uint64_t owner = this_thread();
+    uint64_t owner = core_lock_owner(self);
     sneck_lock *lock = self->lock;
 
     self->adopted = false;
@@ -45,7 +63,7 @@ void core_lock_acquire(core_lock *self, int64_t wait_ms, core_call *call)
 
 void core_lock_release(core_lock *self, core_call *call)
 {
-    uint64_t owner = this_thread();
+    uint64_t owner = core_lock_owner(self);
     sneck_lock *lock = self->lock;
 
     core_call_begin(call);
@@ -61,13 +79,26 @@ void core_lock_release(core_lock *self, core_call *call)
     PyEval_RestoreThread(call->thread);
 }
 
-/* Its counting has no op, and its message is any thread's. */
+/* The counting's own message is any owner's. */
+PyObject *core_lock_not_held(const core_lock *self)
+{
+    return PyObject_CallFunction(
+        self->state->errors[CORE_NotOwned], "N",
+        PyUnicode_FromFormat("lock %R: lost, or not held by this %s; release it as often as "
+                             "it was acquired, then acquire it anew",
+                             self->name, self->owner ? "task" : "thread"));
+}
+
+/* Its counting has no op. */
 PyObject *core_lock_raise(const core_lock *self, const core_call *call)
 {
+    PyObject *error;
+
     if (call->op || call->status != SNECK_NOT_OWNER)
         return core_call_raise(self->state, call);
-    return PyErr_Format(self->state->errors[CORE_NotOwned],
-                        "lock %R: lost, or not held by this thread; release it as often as "
-                        "it was acquired, then acquire it anew",
-                        self->name);
+    error = core_lock_not_held(self);
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    return NULL;
 }

@@ -185,6 +185,81 @@ def test_a_reentrant_lock_belongs_to_its_task(
     run(main)
 
 
+def test_a_reentrant_lock_tells_and_guards_as_its_tasks_own(
+    run: Run, aclient: sneck.aio.Client, name: str
+) -> None:
+    async def main() -> None:
+        async with aclient as client:
+            lock = client.rlock(name, ttl=10, fence=True)
+            async with lock:
+                assert (lock.lease, lock.ttl, lock.lost) == ("held", 10, False)
+                assert lock.fence is not None
+                await lock.extend(30)
+                assert lock.remaining() > 20
+                holder = await lock.holder()
+                assert holder is not None
+                assert holder.token == lock.token
+                assert await client.update(f"{name}:value", lambda _: 1, guard=lock) == b"1"
+
+                async def other() -> None:
+                    assert (lock.lease, lock.token, lock.fence) == ("none", None, None)
+                    with pytest.raises(sneck.NotOwned):
+                        await client.update(f"{name}:value", lambda _: 2, guard=lock)
+                    with pytest.raises(sneck.NotOwned):
+                        await lock.extend()
+
+                await asyncio.ensure_future(other())
+                assert await lock.acquire()
+                await client.force_release(name)
+                with pytest.raises(sneck.NotOwned):
+                    await lock.extend()
+                with pytest.raises(sneck.NotOwned, match="this task"):
+                    await lock.acquire()
+                with pytest.raises(sneck.NotOwned, match="this task"):
+                    await lock.release()
+                with pytest.raises(sneck.NotOwned):
+                    await lock.release()
+                assert await lock.acquire()
+            assert await lock.clone().acquire(blocking=False)
+            assert await client.force_release(name)
+            await client.execute("DEL", f"{name}:value")
+
+    run(main)
+
+
+def test_many_tasks_share_a_reentrant_lock(
+    run: Run, aclient: sneck.aio.Client, client: sneck.Client, name: str
+) -> None:
+    total = 0
+
+    async def add(lock: sneck.aio.RLock, number: int) -> None:
+        nonlocal total
+        async with lock, lock:
+            seen = total
+            await asyncio.sleep(0)
+            total = seen + 1
+            order.append(number)
+
+    order: list[int] = []
+
+    async def main() -> None:
+        async with aclient:
+            lock = aclient.rlock(name, ttl=60, renew=False)
+            await lock.acquire()
+            tasks = [asyncio.ensure_future(add(lock, number)) for number in range(1000)]
+            await until_waiting(client, name, 1000)
+            for task in tasks[::2]:
+                task.cancel()
+            await lock.release()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            assert await aclient.waiters(name) == []
+            assert not await lock.locked()
+
+    run(main)
+    assert total == 500
+    assert order == list(range(1, 1000, 2))
+
+
 def test_a_lock_is_renewed_though_the_loop_is_blocked(
     run: Run, aclient: sneck.aio.Client, name: str
 ) -> None:

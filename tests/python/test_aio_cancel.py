@@ -38,7 +38,8 @@ def left_behind(client: sneck.Client, name: str) -> list[object]:
 
 async def work(client: sneck.aio.Client, name: str, chance: random.Random) -> None:
     """Do one of all things that await something."""
-    lock = client.lock(f"{name}:{chance.randrange(LOCKS)}", renew=chance.random() < 0.5)
+    make = chance.choice((client.lock, client.rlock))
+    lock = make(f"{name}:{chance.randrange(LOCKS)}", renew=chance.random() < 0.5)
     what = chance.randrange(6)
     if what == 0:
         await client.update(f"{name}:value", lambda _: sneck.KEEP, attempts=100)

@@ -99,6 +99,31 @@ def test_whoever_took_the_lock_keeps_it(
     run(main)
 
 
+def test_a_loss_cancels_the_body_of_the_task_that_had_a_reentrant_lock(
+    run: Run, aclient: sneck.aio.Client, client: sneck.Client, name: str
+) -> None:
+    async def lose(lock: sneck.aio.RLock) -> None:
+        with pytest.raises(sneck.NotOwned, match="while its body ran"):
+            async with lock:
+                with pytest.raises(asyncio.CancelledError):
+                    async with lock:
+                        client.execute("DEL", name)
+                        await asyncio.sleep(60)
+                assert lock.lost
+                raise asyncio.CancelledError
+        assert not lock.lost
+
+    async def main() -> None:
+        async with aclient:
+            lock = aclient.rlock(name, ttl=TTL, on_lost="cancel")
+            async with aclient.rlock(f"{name}:kept", ttl=TTL, on_lost="cancel"):
+                await asyncio.ensure_future(lose(lock))
+                async with lock, lock:
+                    await asyncio.sleep(0.01)
+
+    run(main)
+
+
 def test_a_timeout_around_is_not_mistaken_for_a_loss(
     run: Run, aclient: sneck.aio.Client, client: sneck.Client, name: str
 ) -> None:

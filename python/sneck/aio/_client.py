@@ -13,7 +13,7 @@ from sneck._lock import Options, Waiter
 from sneck.aio._decorator import Decorator, decorator
 from sneck.aio._driver import Driver
 from sneck.aio._lock import Lock, LockOptions, OnLost
-from sneck.aio._rlock import RLock
+from sneck.aio._rlock import Owners, RLock
 from sneck.aio._transaction import Function, Pool, Transaction, settled
 
 if TYPE_CHECKING:
@@ -30,13 +30,17 @@ class Client:
     It belongs to the event loop in which it is first used.
     """
 
-    __slots__ = ("__weakref__", "_closed", "_connections", "_core", "_drives", "_loop", "_pool")
+    __slots__ = (
+        *("__weakref__", "_closed", "_connections", "_core", "_drives", "_loop", "_owners"),
+        "_pool",
+    )
 
     def __init__(self, core: _core.Client, connections: int) -> None:
         """Make a client; use connect()."""
         self._core = core
         self._connections = connections
         self._closed = False
+        self._owners = Owners()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drives: Driver | None = None
         self._pool: Pool | None = None

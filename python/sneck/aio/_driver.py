@@ -65,7 +65,7 @@ class Driver:
 
     async def finish(self, op: _core.Op) -> None:
         """Wait until an op has ended; it goes on when the task is cancelled."""
-        await asyncio.shield(self.begin(op))
+        await self.begin(op)  # which only the future learns of
 
     async def drain(self) -> None:
         """End all that waits, and wait until nothing is left of it."""

@@ -52,8 +52,11 @@ class Lock:
     def __init__(self, client: Client, name: str | bytes, options: Options) -> None:
         """Make a lock; use Client.lock()."""
         self._set(client, options)
-        self._lock = client._core._lock(self._kind(), name, *_for_core(options))
+        self._lock = self._make(name)
         self._listen()
+
+    def _make(self, name: str | bytes) -> _core.Lock:
+        return self._client._core._lock(self._kind(), name, *_for_core(self._options))
 
     @classmethod
     def _adopt(
@@ -93,10 +96,15 @@ class Lock:
         """Do what on_lost says, on the loop."""
         on_lost = self._options.on_lost
         if on_lost == "cancel":
-            if self._lock.lost:
-                self._lose_bodies()
+            for task, body in self._bodies.items():
+                if self._is_lost_to(task):
+                    body.lose()
         elif on_lost is not None:
             on_lost(self)
+
+    def _is_lost_to(self, _task: asyncio.Task[Any] | None) -> bool:
+        """Tell whether that task has lost it."""
+        return self._lock.lost
 
     def _lose_bodies(self) -> None:
         for body in self._bodies.values():
@@ -186,11 +194,15 @@ class Lock:
             await self.extend()
         else:
             await self._acquire(True, -1)
+        if self._lock._outermost:
+            await self._begin_body()
+        return self
+
+    async def _begin_body(self) -> None:
         if self._options.renew is None or self._options.renew:
             await self._renew()
         if self._options.on_lost == "cancel":
             self._enter_body()
-        return self
 
     async def _renew(self) -> None:
         """Have it renewed; a body that cannot be kept safe does not begin."""
@@ -219,7 +231,9 @@ class Lock:
         Raises NotOwned when it was lost meanwhile, and whatever release() raises.
         When the body raised, its exception goes on and tells of the loss.
         """
-        body = self._bodies.pop(asyncio.current_task(), None) if self._bodies else None
+        body = None
+        if self._bodies and self._lock._outermost:
+            body = self._bodies.pop(asyncio.current_task(), None)
         if body is not None and body.lost:
             await self._leave_lost(body, error)
         elif error is None:

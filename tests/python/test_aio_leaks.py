@@ -1,0 +1,141 @@
+"""sneck.aio: nothing is left behind by any call, whether it succeeds, fails or is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import sys
+import tracemalloc
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from aio import run_on
+
+import sneck
+import sneck.aio
+from sneck import _core
+from sneck.testing import Server
+
+ROUNDS = 200
+SLACK = 10_000  # bytes; a leak of 50 bytes a round is more
+Action = Callable[[sneck.aio.Client, str], Coroutine[Any, Any, None]]
+
+
+async def use_lock(client: sneck.aio.Client, name: str) -> None:
+    async with client.lock(name, label="label", fence=True, on_lost=print) as lock:
+        await lock.extend(60)
+        assert lock.token is not None
+        await lock.holder()
+        await client.adopt(name, lock.token).extend()
+        assert not await lock.clone().acquire(timeout=0.001)
+        await client.waiters(name)
+    await client.force_release(name)
+    await client.execute("DEL", name, f"{{{name}}}:sneck:fence")
+
+
+async def reenter(client: sneck.aio.Client, name: str) -> None:
+    lock = client.rlock(name, on_lost="cancel")
+    async with lock, lock:
+        await lock.extend()
+        await client.update(f"{name}:value", lambda _: None, guard=lock)
+        assert not await asyncio.ensure_future(lock.acquire(blocking=False))
+    for call in (lock.release, lock.extend):
+        with contextlib.suppress(sneck.NotOwned):
+            await call()
+
+
+async def be_cancelled(client: sneck.aio.Client, name: str) -> None:
+    async with client.lock(name):
+        for make in (client.lock, client.rlock):
+            for turns in range(4):
+                task = asyncio.ensure_future(make(name).acquire())
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+
+async def change(client: sneck.aio.Client, name: str) -> None:
+    async def move(tx: sneck.aio.Transaction) -> None:
+        tx.watch(name, f"{name}:b")
+        await tx.execute("MGET", name, 1, 0.5)
+        if tx.conflicts == 0:
+            await client.execute("INCR", name)
+        tx.queue("SET", name, 1)
+        tx.queue("LPUSH", name, "x")
+
+    async def fail(_: object) -> str:
+        raise KeyError(name)
+
+    await client.update(name, lambda old: int(old or 0) + 1)
+    await client.compare_and_set(name, 1, "x", ttl=1.5)
+    await client.compare_and_set(name, "x", 2)
+    with contextlib.suppress(sneck.ServerError):
+        await client.transaction(move, name)
+    with contextlib.suppress(sneck.Conflict):
+        await client.transaction(move, name, attempts=1)
+    with contextlib.suppress(KeyError):
+        await client.update(name, fail)
+    await client.transaction(lambda tx: tx.abort())
+    await client.update(name, lambda _: None)
+
+
+async def fail(client: sneck.aio.Client, name: str) -> None:
+    lock = client.lock(name)
+    bad: list[Callable[[], Coroutine[Any, Any, object]]] = [
+        lock.release,
+        lock.extend,
+        lambda: lock.extend(-1),
+        lambda: lock.acquire(timeout=-5),
+        lambda: client.rlock(name).acquire(timeout=-5),
+        lambda: client.execute("ECHO", *range(20), None),  # type: ignore[arg-type]
+        lambda: client.execute("MULTI"),
+        lambda: client.execute("EVAL", "return redis.error_reply('BAD x')", 0),
+        lambda: client.transaction(lambda tx: tx.queue("GET", None)),  # type: ignore[arg-type]
+        lambda: client.transaction(lambda tx: tx.watch(None)),  # type: ignore[arg-type]
+        lambda: client.transaction(print, *[name] * 20, 5),  # type: ignore[arg-type]
+        lambda: client.update(name, print, attempts=0),  # type: ignore[arg-type]
+    ]
+    for attempt in bad:
+        with contextlib.suppress(TypeError, ValueError, sneck.NotOwned, sneck.ServerError):
+            await attempt()
+    async with sneck.aio.connect("unix:///nowhere") as nobody:
+        with contextlib.suppress(sneck.ConnectionError):
+            await nobody.lock(name).acquire()
+
+
+@pytest.mark.parametrize("action", [use_lock, reenter, be_cancelled, change, fail])
+def test_calls_leave_nothing_behind(server: Server, name: str, action: Action) -> None:
+    classes = (
+        *(sneck.aio.Client, sneck.aio.Lock, sneck.aio.RLock, sneck.aio.Transaction),
+        *(_core.Op, _core.Link, _core.Attempts, _core.Lock, sneck.NotOwned, sneck.Conflict),
+    )
+
+    async def main() -> None:
+        async with sneck.aio.connect(server.url) as client:
+
+            def counts() -> list[int]:
+                gc.collect()
+                return [sys.getrefcount(each) for each in (*classes, client, name)]
+
+            async def repeat() -> None:
+                for _ in range(ROUNDS):
+                    await action(client, name)
+                await client.execute("PING")  # behind what was cancelled
+
+            await repeat()
+            before = counts()
+            tracemalloc.start()
+            try:
+                await repeat()
+                after = counts()
+                grown, _ = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+        assert after == before
+        assert grown < SLACK
+
+    run_on(asyncio.new_event_loop, main)
