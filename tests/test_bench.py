@@ -166,9 +166,7 @@ def test_memory_of_a_waiter_is_told_by_comparison(
 
 def test_crowd_that_fails_is_told_beside_the_others(prefix: Path) -> None:
     # redis-py's pool has 100 connections unless it is told otherwise
-    results = run(
-        prefix, "async.py", "--seconds=0.1", "--waiters=200", "--only=redis-py,Python"
-    )
+    results = run(prefix, "async.py", "--seconds=0.1", "--waiters=200", "--only=redis-py,Python")
     told = {result["name"]: (result["numbers"] is None, result["failure"]) for result in results}
     assert told["sneck Python"] == (False, "")
     assert told["redis-py"] == (True, "failed: MaxConnectionsError: Too many connections")

@@ -142,8 +142,9 @@ static PyMethodDef methods[] = {
                 "Make a lock of the class `cls`; nothing is sent.") },
     { "_rlock", CORE_METHOD(core_client_rlock), METH_FASTCALL,
       PyDoc_STR("_rlock($self, cls, name, ttl, wait, label, fair, poll, renew, max_hold, "
-                "fence,\n       listens, /)\n--\n\n"
-                "Make a re-entrant lock of the class `cls`; nothing is sent.") },
+                "fence,\n       listens, owner=None, /)\n--\n\n"
+                "Make a re-entrant lock of the class `cls`; nothing is sent. `owner` gives "
+                "the\nnumber of who calls, None: it is the thread.") },
     { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
       PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, renew, "
                 "max_hold,\n       fence, listens, /)\n--\n\n"

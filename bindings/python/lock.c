@@ -141,9 +141,10 @@ PyObject *core_client_lock(PyObject *self, PyObject *const *args, Py_ssize_t nar
 
 PyObject *core_client_rlock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    bool told = nargs == 2 + LOCK_OPTIONS + 1;
+    bool given = nargs == 2 + LOCK_OPTIONS + 1;
+    PyObject *owner = given && args[nargs - 1] != Py_None ? args[nargs - 1] : NULL;
 
-    return lock_of(self, args, nargs - told, true, told ? args[nargs - 1] : NULL);
+    return lock_of(self, args, nargs - given, true, owner);
 }
 
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args, Py_ssize_t nargs)

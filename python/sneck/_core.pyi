@@ -114,7 +114,7 @@ class Client:
         max_hold: float | None,
         fence: bool,
         listens: bool,
-        owner: Callable[[], int] = ...,
+        owner: Callable[[], int] | None = None,
         /,
     ) -> _Lock: ...
     def _adopt(

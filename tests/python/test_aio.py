@@ -369,24 +369,27 @@ def test_many_tasks_wait_on_three_connections(run: Run, server: Server, name: st
     assert order == list(range(MANY))
 
 
-def test_additions_under_a_lock_are_exact(run: Run, aclient: sneck.aio.Client, name: str) -> None:
+def test_additions_under_a_lock_are_exact_and_in_their_order(run: Run, aclient: sneck.aio.Client, name: str) -> None:
     total = 0
+    order: list[int] = []
 
-    async def add() -> None:
+    async def add(number: int) -> None:
         nonlocal total
         for _ in range(10):
             async with aclient.lock(name, ttl=60, renew=False):
                 seen = total
+                order.append(number)
                 await asyncio.sleep(0)
                 total = seen + 1
 
     async def main() -> None:
         async with aclient:
-            await asyncio.gather(*[add() for _ in range(2000)])
+            await asyncio.gather(*[add(number) for number in range(2000)])
             assert aclient.stats().acquisitions == 20000
 
     run(main)
     assert total == 20000
+    assert order == list(range(2000)) * 10
 
 
 def test_anyio_runs_it(server: Server, name: str) -> None:

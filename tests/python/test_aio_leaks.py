@@ -97,7 +97,7 @@ async def fail(client: sneck.aio.Client, name: str) -> None:
         lambda: client.transaction(lambda tx: tx.queue("GET", None)),  # type: ignore[arg-type]
         lambda: client.transaction(lambda tx: tx.watch(None)),  # type: ignore[arg-type]
         lambda: client.transaction(print, *[name] * 20, 5),  # type: ignore[arg-type]
-        lambda: client.update(name, print, attempts=0),  # type: ignore[arg-type]
+        lambda: client.update(name, print, attempts=0),
     ]
     for attempt in bad:
         with contextlib.suppress(TypeError, ValueError, sneck.NotOwned, sneck.ServerError):
