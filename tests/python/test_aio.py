@@ -369,7 +369,9 @@ def test_many_tasks_wait_on_three_connections(run: Run, server: Server, name: st
     assert order == list(range(MANY))
 
 
-def test_additions_under_a_lock_are_exact_and_in_their_order(run: Run, aclient: sneck.aio.Client, name: str) -> None:
+def test_additions_under_a_lock_are_exact_and_in_their_order(
+    run: Run, aclient: sneck.aio.Client, name: str
+) -> None:
     total = 0
     order: list[int] = []
 

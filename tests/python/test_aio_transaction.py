@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from aio import LOOPS, run_on
+from aio import LOOPS, run_on, until, until_waiting
 
 import sneck
 import sneck.aio
@@ -185,6 +185,40 @@ def test_transactions_take_turns_on_their_connections_in_order(
 
     run(main)
     assert order == list(range(2000))
+
+
+def test_a_client_that_does_everything_has_five_connections(
+    run: Run, server: Server, client: sneck.Client, name: str
+) -> None:
+    def count() -> int:
+        listed = client.execute("CLIENT", "LIST")
+        assert isinstance(listed, bytes)
+        return listed.count(b" name=everything ")
+
+    async def main() -> None:
+        async with sneck.aio.connect(server.url, client_name="everything") as aio:
+            await aio.lock(f"{name}:other", renew=False).acquire()
+            assert count() == 1
+            waiting = asyncio.ensure_future(aio.lock(f"{name}:other").acquire())
+            await until_waiting(client, f"{name}:other", 1)
+            assert count() == 2
+            async with aio.lock(f"{name}:renewed", ttl=0.1):
+                await until(lambda: count() == 3)
+            for _ in range(3):
+                await aio.update(name, lambda _: 1)
+            assert count() == 4
+            turn = client.lock(f"{{{name}}}:sneck:order", ttl=60)
+            turn.acquire()
+            adding = asyncio.ensure_future(aio.update(name, lambda _: 2))
+            await until_waiting(client, turn.name, 1)
+            turn.release()
+            await adding
+            assert count() == 5
+            waiting.cancel()
+            await aio.force_release(f"{name}:other")
+        client.execute("DEL", name)
+
+    run(main)
 
 
 def test_a_transaction_inside_of_another_does_not_wait_for_it(
