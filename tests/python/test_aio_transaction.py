@@ -207,10 +207,11 @@ def test_a_client_that_does_everything_has_five_connections(
             for _ in range(3):
                 await aio.update(name, lambda _: 1)
             assert count() == 4
-            turn = client.lock(f"{{{name}}}:sneck:order", ttl=60)
+            order = f"{{{name}}}:sneck:order"
+            turn = client.lock(order, ttl=60)
             turn.acquire()
             adding = asyncio.ensure_future(aio.update(name, lambda _: 2))
-            await until_waiting(client, turn.name, 1)
+            await until_waiting(client, order, 1)
             turn.release()
             await adding
             assert count() == 5
