@@ -30,6 +30,9 @@ int64_t core_check_seconds(lua_State *L, int level, int arg, const char *what,
 int64_t core_opt_seconds(lua_State *L, int level, int arg, const char *what,
                          bool zero_allowed, int64_t missing);
 
+/* Of a lease; 0 for nil and none. */
+int64_t core_opt_ttl(lua_State *L, int level, int arg);
+
 /* Or false for nil and none. */
 bool core_opt_flag(lua_State *L, int level, int arg, const char *what);
 
@@ -60,7 +63,10 @@ typedef struct core_command {
 core_command core_new_command(lua_State *L, size_t count);
 
 /* Takes the arguments from `first` on; numbers become their text. */
-core_command core_check_command(lua_State *L, int first);
+core_command core_check_command(lua_State *L, int level, int first);
+
+/* Pushes a copy of a table of keys, and room for them: the user may change the table. */
+core_command core_keep_keys(lua_State *L, int arg);
 
 /* ----------------------------------------------------------------- results */
 
@@ -126,6 +132,11 @@ int core_return_op(lua_State *L, int status);
  * for it: its result. Frees the op. */
 int core_return_result(lua_State *L, int status, core_op *self);
 
+/* Pushes what to wait for: a list of {fd, events}, and seconds or nil. The link may be
+ * NULL. */
+void core_push_fds(lua_State *L, const sneck_link *link);
+void core_push_timeout(lua_State *L, const sneck_link *link);
+
 /* ------------------------------------------------------------------- types */
 
 /* While a call is under way that runs a function of the user's, what it uses is
@@ -148,9 +159,11 @@ core_lock *core_opt_lock(lua_State *L, int level, int arg, const char *what);
 
 /* Each pushes the metatable of a type. */
 void core_open_client(lua_State *L);
+void core_open_link(lua_State *L);
 void core_open_lock(lua_State *L);
 void core_open_op(lua_State *L);
 void core_open_reply(lua_State *L);
+void core_open_steps(lua_State *L);
 void core_open_transaction(lua_State *L);
 
 /* Registers a type: its metatable, whose __index has the methods. */
@@ -172,6 +185,21 @@ int core_lock_new(lua_State *L);
 int core_update(lua_State *L);
 int core_compare_and_set(lua_State *L);
 int core_transaction(lua_State *L);
+
+/* And by those of sneck/async.lua.
+ *
+ *     core.link(client)
+ *     core.steps(client, keys, attempts, wait, guard)
+ *     core.text(value)
+ *     core.milliseconds(seconds, what)
+ *     core.poll(entries, timeout)
+ *     core.clock() */
+int core_link_new(lua_State *L);
+int core_steps_new(lua_State *L);
+int core_text(lua_State *L);
+int core_milliseconds(lua_State *L);
+int core_poll(lua_State *L);
+int core_clock(lua_State *L);
 
 /* The level of their misuse: sneck/init.lua stands between the user and them. */
 #define CORE_USER_LEVEL 2

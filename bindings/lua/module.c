@@ -18,6 +18,12 @@ static const luaL_Reg functions[] = {
     {"update", core_update},
     {"compare_and_set", core_compare_and_set},
     {"transaction", core_transaction},
+    {"link", core_link_new},
+    {"steps", core_steps_new},
+    {"text", core_text},
+    {"milliseconds", core_milliseconds},
+    {"poll", core_poll},
+    {"clock", core_clock},
     {NULL, NULL},
 };
 
@@ -37,6 +43,8 @@ LUALIB_API int luaopen_sneck_core(lua_State *L)
     lua_setfield(L, -2, "op_type");
     core_open_reply(L);
     core_open_transaction(L);
-    lua_pop(L, 2);
+    core_open_link(L);
+    core_open_steps(L);
+    lua_pop(L, 4);
     return 1;
 }
