@@ -39,6 +39,7 @@ build = {
          sources = {
             "bindings/lua/arguments.c",
             "bindings/lua/client.c",
+            "bindings/lua/descriptor.c",
             "bindings/lua/library.c",
             "bindings/lua/link.c",
             "bindings/lua/lock.c",

@@ -159,6 +159,7 @@ core_lock *core_opt_lock(lua_State *L, int level, int arg, const char *what);
 
 /* Each pushes the metatable of a type. */
 void core_open_client(lua_State *L);
+void core_open_descriptor(lua_State *L);
 void core_open_link(lua_State *L);
 void core_open_lock(lua_State *L);
 void core_open_op(lua_State *L);
@@ -193,13 +194,15 @@ int core_transaction(lua_State *L);
  *     core.text(value)
  *     core.milliseconds(seconds, what)
  *     core.poll(entries, timeout)
- *     core.clock() */
+ *     core.clock()
+ *     core.duplicate(descriptor) */
 int core_link_new(lua_State *L);
 int core_steps_new(lua_State *L);
 int core_text(lua_State *L);
 int core_milliseconds(lua_State *L);
 int core_poll(lua_State *L);
 int core_clock(lua_State *L);
+int core_duplicate(lua_State *L);
 
 /* The level of their misuse: sneck/init.lua stands between the user and them. */
 #define CORE_USER_LEVEL 2

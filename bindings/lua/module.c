@@ -24,6 +24,7 @@ static const luaL_Reg functions[] = {
     {"milliseconds", core_milliseconds},
     {"poll", core_poll},
     {"clock", core_clock},
+    {"duplicate", core_duplicate},
     {NULL, NULL},
 };
 
@@ -45,6 +46,7 @@ LUALIB_API int luaopen_sneck_core(lua_State *L)
     core_open_transaction(L);
     core_open_link(L);
     core_open_steps(L);
-    lua_pop(L, 4);
+    core_open_descriptor(L);
+    lua_pop(L, 5);
     return 1;
 }

@@ -240,7 +240,7 @@ local function finish(lock, body, ...)
     if not results[1] then
         error(results[2], 0)
     elseif not released then
-        error(message, 3)
+        error(message, 2)
     end
     return table.unpack(results, 2, results.n)
 end
@@ -256,7 +256,7 @@ function client_methods:with_lock(name, given, body)
     if not ok then
         return nil, message, code, word
     end
-    return (function(...) return ... end)(finish(lock, body, lock))
+    return finish(lock, body, lock)
 end
 
 -- -------------------------------------------------------------- compare-and-set
@@ -268,11 +268,11 @@ local function lock_of(given)
     return given
 end
 
-local function run(client, keys, body, steps, message)
+local function run(client, place, keys, body, steps, message)
     if not steps then
         error(message, 3)
     end
-    return transaction.run(client.pump, client.places, keys, steps, body)
+    return transaction.run(client.pump, place, keys, steps, body)
 end
 
 local function check_function(body)
@@ -293,7 +293,8 @@ function client_methods:transaction(keys, body, given)
     local o = options.check(given, TRANSACTION_OPTIONS)
     check_function(body)
     self.pump:enter()
-    return run(self, keys, body,
+    local place <close> = self.places:take()
+    return run(self, place, keys, body,
         core.steps(self.blocking, keys, o.attempts, o.wait, lock_of(o.guard)))
 end
 
@@ -327,7 +328,8 @@ function client_methods:update(key, body, given)
             transaction.change(tx, key, value, ttl_ms)
         end
     end
-    local results = table.pack(run(self, {key}, change,
+    local place <close> = self.places:take()
+    local results = table.pack(run(self, place, {key}, change,
         core.steps(self.blocking, {key}, o.attempts, o.wait, lock_of(o.guard))))
     if results[1] == nil then
         return table.unpack(results, 1, results.n)
@@ -345,7 +347,8 @@ end
 
 local function compare(client, key, expected, new, ttl_ms)
     local matched
-    local results = table.pack(run(client, {key}, function(tx)
+    local place <close> = client.places:take()
+    local results = table.pack(run(client, place, {key}, function(tx)
         matched = tx:get(key) == expected
         if matched then
             transaction.change(tx, key, new, ttl_ms)

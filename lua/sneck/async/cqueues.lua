@@ -3,6 +3,7 @@
 -- While something is under way, a coroutine of the controller's steps the source.
 local cqueues = require "cqueues"
 local condition = require "cqueues.condition"
+local core = require "sneck.core"
 
 local adapter = {}
 
@@ -24,38 +25,40 @@ function adapter.wake(ticket)
     ticket:signal()
 end
 
--- cqueues remembers descriptors by their numbers, which it must forget with them.
+-- cqueues must be told before a descriptor is closed, but a link closes its own when it
+-- must. So what is watched are duplicates.
 local function forget(watch)
-    for _, entry in ipairs(watch.entries) do
-        cqueues.cancel(entry.fd)
+    for _, own in ipairs(watch.duplicates) do
+        cqueues.cancel(own:fd())
+        own:close()
     end
-    watch.entries = {}
+    watch.duplicates, watch.generation = {}, nil
 end
 
-local function refresh(watch)
-    local generation = watch.source:generation()
-    if generation ~= watch.generation then
+local function forget_old(watch)
+    if watch.generation ~= watch.source:generation() then
         forget(watch)
-        watch.generation = generation
     end
 end
 
 local function wait(watch)
     local polls = {watch.touched}
-    watch.entries = watch.source:fds()
-    for _, entry in ipairs(watch.entries) do
-        polls[#polls + 1] = {pollfd = entry.fd, events = entry.events}
+    forget_old(watch)
+    watch.generation = watch.source:generation()
+    for i, entry in ipairs(watch.source:fds()) do
+        watch.duplicates[i] = watch.duplicates[i] or core.duplicate(entry.fd)
+        polls[#polls + 1] = {pollfd = watch.duplicates[i]:fd(), events = entry.events}
     end
     polls[#polls + 1] = watch.source:timeout()
     cqueues.poll(table.unpack(polls))
 end
 
 function adapter.watch(controller, source, turn)
-    local watch = {source = source, entries = {}, touched = condition.new()}
+    local watch = {source = source, duplicates = {}, touched = condition.new()}
     local stopped = false
     function watch.changed()
         if not stopped then
-            refresh(watch)
+            forget_old(watch)
         end
         watch.touched:signal()
     end
@@ -68,7 +71,6 @@ function adapter.watch(controller, source, turn)
         while not stopped do
             turn()
             if not stopped then
-                refresh(watch)
                 wait(watch)
             end
         end

@@ -65,17 +65,25 @@ function place:give_back()
 end
 
 place.__gc = place.give_back
+place.__close = place.give_back
 
-local function take_place(self)
-    local thread = coroutine.running()
-    if self.threads[thread] then
-        return setmetatable({taken = false}, place)
+--- Takes a place, for a `<close>` variable; waits until there is one.
+function places:take()
+    if self.threads[coroutine.running()] then
+        return setmetatable({taken = false, places = self}, place)
     elseif self.free > 0 then
         self.free = self.free - 1
     else
         wait(self)
     end
     return setmetatable({taken = true, places = self}, place)
+end
+
+-- Gives it another owner.
+local function move(self)
+    local moved = setmetatable({taken = self.taken, places = self.places}, place)
+    self.taken = false
+    return moved
 end
 
 -- ------------------------------------------------------------- for the function
@@ -156,7 +164,7 @@ end
 -- step gave, true or a failure.
 local function run_function(session)
     local tx = setmetatable({steps = session.steps, pump = session.pump, runs = true}, tx_type)
-    local threads, thread = session.places.threads, coroutine.running()
+    local threads, thread = session.place.places.threads, coroutine.running()
     local outer = threads[thread]
     threads[thread] = true
     local ok, what = pcall(session.body, tx)
@@ -190,9 +198,10 @@ end
 
 -- Leaves no watch and no turn behind, in the background.
 local function abandon(session)
+    local kept = move(session.place)
     local function ended()
         session.steps:free()
-        session.place:give_back()
+        kept:give_back()
     end
     local op = session.steps:unwatch()
     if op and not op:step() then
@@ -226,11 +235,11 @@ local function conclude(session, keys, outcome)
     return fail(session, keys, outcome)
 end
 
---- Runs a function until its writes are committed. `steps` are new.
-function transaction.run(pump, all_places, keys, steps, body)
+--- Runs a function until its writes are committed. `steps` are new; `taken` is a place,
+-- which the caller gives back.
+function transaction.run(pump, taken, keys, steps, body)
     keys = table.move(keys, 1, #keys, 1, {})
-    local session = {pump = pump, steps = steps, body = body, places = all_places}
-    session.place = take_place(all_places)
+    local session = {pump = pump, steps = steps, body = body, place = taken}
     local running <close> = guard.new(function() abandon(session) end)
     local outcome = run_attempts(session)
     if not outcome.committed then
@@ -239,7 +248,6 @@ function transaction.run(pump, all_places, keys, steps, body)
     running.passed = true
     local results = table.pack(pcall(conclude, session, keys, outcome))
     steps:free()
-    session.place:give_back()
     if not results[1] then
         error(results[2], 0)
     end
