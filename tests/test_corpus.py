@@ -40,6 +40,7 @@ RUNNERS: dict[str, list[str]] = {
     },
     "python": [*PYTHON, str(TESTS / "runners/python/runner.py")],
     "lua": [*LUA, str(TESTS / "runners/lua/runner.lua")],
+    "lua-coroutine": [*LUA, str(TESTS / "runners/lua/runner.lua"), "--mode", "coroutine"],
 }
 
 

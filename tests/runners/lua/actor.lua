@@ -22,11 +22,11 @@ actor.ENDS = {}
 local under_way = {} -- the ops of calls that were left waiting, as keys
 local innermost -- the session of the transaction that was begun last
 
---- Makes an actor. `sockets` has paths by name, `sleep` takes milliseconds. `judge` takes the
+--- Makes an actor. `sockets` has paths by name, `how` is one of mode.lua. `judge` takes the
 -- outcome of the step under way, and `go_on` does the steps behind it until a verb gives ENDS.
-function actor.new(sockets, sleep, judge, go_on)
+function actor.new(sockets, how, judge, go_on)
   return setmetatable({
-    sockets = sockets, sleep = sleep, judge = judge, go_on = go_on, locks = {},
+    sockets = sockets, how = how, judge = judge, go_on = go_on, locks = {},
   }, actor)
 end
 
@@ -110,7 +110,7 @@ end
 --- Makes the client. Returns true, or nil and the outcome.
 function actor:connect(url, options)
   local failure
-  self.client, failure = try(sneck.connect, url, options)
+  self.client, failure = try(self.how.connect, url, options)
   return self.client and true, failure
 end
 
@@ -168,12 +168,12 @@ function actor:pump(limit_ms)
       local _, failure = try(waiting.op.result, waiting.op)
       return token_of(waiting.lock, failure)
     end
-    self.sleep(STEP_MS)
+    self.how.sleep(STEP_MS)
   end
 end
 
 function actor:start(lock, wait)
-  local op, failure = try(lock.acquire_start, lock, wait)
+  local op, failure = try(self.how.start, lock, wait)
   if not op then
     return failure
   end
@@ -317,7 +317,7 @@ function verbs.waiters(self, words)
       break
     end
     step_all()
-    self.sleep(STEP_MS)
+    self.how.sleep(STEP_MS)
     found, failure = try(client.waiters, client, name)
   end
   return failure or outcome.labels(found)

@@ -6,6 +6,7 @@ package.path = arg[0]:gsub("[^/]*$", "") .. "?.lua;" .. package.path
 
 local actor = require "actor"
 local casefile = require "casefile"
+local mode = require "mode"
 local outcome = require "outcome"
 
 local CONTROL_TIMEOUT = 60
@@ -13,6 +14,7 @@ local CONTROL_TIMEOUT = 60
 local settings, files = {}, {}
 local variables, actors, sockets = {}, {}, {}
 local plain, control
+local how -- the mode
 local steps, at -- those of the case, and which is under way
 local expected -- its outcome
 
@@ -20,8 +22,8 @@ local function send_control(...)
   return control:run("execute", outcome.of(...))
 end
 
--- Lua has no sleep of its own; the control socket answers when the time is over.
-local function sleep(milliseconds)
+-- The control socket answers when the time is over.
+local function pause(milliseconds)
   send_control("SLEEP", ("%d"):format(milliseconds))
 end
 
@@ -35,7 +37,7 @@ local function judge(got)
 end
 
 local function new_actor()
-  return actor.new(sockets, sleep, judge, function() go_on() end)
+  return actor.new(sockets, how, judge, function() go_on() end)
 end
 
 local function reset()
@@ -80,7 +82,7 @@ local function run_sleep(words)
   if #words ~= 2 or not words[2].data:find("^%d+$") then
     casefile.refuse("sleep is not followed by milliseconds")
   end
-  actor.pass(tonumber(words[2].data), sleep)
+  actor.pass(tonumber(words[2].data), how.sleep)
 end
 
 -- Cuts a step into what to do and the outcome that is expected.
@@ -229,7 +231,6 @@ end
 
 local function main()
   local passed = true
-  read_arguments()
   if not settings.titles then
     control = new_actor()
     assert(control:connect(settings.control, {timeout = CONTROL_TIMEOUT}))
@@ -246,4 +247,10 @@ local function main()
   return passed
 end
 
-os.exit(main(), true)
+read_arguments()
+if settings.mode == "coroutine" then
+  how = mode.coroutine()
+else
+  how = mode.blocking(pause)
+end
+os.exit(how.run(main), true)
