@@ -1,19 +1,13 @@
--- Coroutines: the same calls on every loop, together and closed at any time.
+-- Coroutines: the same calls on every loop, alone and by the thousands.
 local async = require "sneck.async"
 local core = require "sneck.core"
 local loops = require "loops"
 local sneck = require "sneck"
 local support = require "support"
 
-local COROUTINES, INCREMENTS, CANCELS = 2000, 10, 10000
+local COROUTINES, INCREMENTS = 2000, 10
 
 local blocking = support.connect()
-
-local function count_connections(client_name)
-    local list = assert(blocking:execute("CLIENT", "LIST"))
-    local _, count = list:gsub(" name=" .. client_name .. " ", "")
-    return count
-end
 
 local function kill_connections(client_name)
     for line in assert(blocking:execute("CLIENT", "LIST")):gmatch("[^\n]+") do
@@ -31,10 +25,6 @@ local function assert_throws(pattern, call, ...)
 end
 
 local HERE = "async_spec.lua:%d+: "
-
-local function is_left(name)
-    return blocking:execute("EXISTS", name, ("{%s}:sneck:queue"):format(name)) ~= 0
-end
 
 for _, loop_name in ipairs(loops.names) do
     describe("in coroutines of the loop " .. loop_name .. ",", function()
@@ -181,7 +171,7 @@ for _, loop_name in ipairs(loops.names) do
                     assert(lock:acquire())
                     order[#order + 1] = place
                     if place == COROUTINES then
-                        assert.equal(2, count_connections(client_name))
+                        assert.equal(2, loops.count_connections(client_name))
                     end
                     add(lock)
                     for _ = 2, INCREMENTS do
@@ -195,7 +185,7 @@ for _, loop_name in ipairs(loops.names) do
             for place = 1, COROUTINES do
                 assert.equal(place, order[place])
             end
-            assert.is_false(is_left(name))
+            assert.is_false(loops.is_left(name))
         end)
 
         it("thousands change one key on one more connection, and count exactly", function()
@@ -208,153 +198,7 @@ for _, loop_name in ipairs(loops.names) do
             end
             own.run()
             assert.equal(tostring(COROUTINES * INCREMENTS), blocking:execute("GET", name))
-            assert.equal(1, count_connections(client_name))
-        end)
-
-        describe("a closed one", function()
-            local function take_and_wait()
-                support.take(blocking, name)
-                local thread = own.spawn(function()
-                    client:lock(name, {ttl = 60}):acquire()
-                    error("not reached")
-                end)
-                own.spawn(function()
-                    repeat until #assert(client:waiters(name)) > 0
-                    coroutine.close(thread)
-                end)
-                own.run()
-            end
-
-            it("leaves no place in the queue", function()
-                take_and_wait()
-                assert.equal("another", blocking:execute("GET", name))
-                assert.same({}, blocking:waiters(name))
-            end)
-
-            it("releases what it holds", function()
-                local holder = own.spawn(function()
-                    local lock <close> = assert(client:hold(name, {ttl = 60}))
-                    own.sleep(0.01)
-                    return lock, error("not reached")
-                end)
-                own.spawn(function()
-                    repeat until client:lock(name):locked()
-                    coroutine.close(holder)
-                end)
-                own.run()
-                assert.is_false(is_left(name))
-            end)
-
-            it("releases what it holds around a function", function()
-                local holder = own.spawn(function()
-                    client:with_lock(name, {ttl = 60}, function()
-                        own.sleep(0.01)
-                        error("not reached")
-                    end)
-                end)
-                own.spawn(function()
-                    repeat until client:lock(name):locked()
-                    coroutine.close(holder)
-                end)
-                own.run()
-                assert.is_false(is_left(name))
-            end)
-
-            -- Both replies come in one turn, in which the closer may be the first to go on.
-            local function close_when_granted(closer_first)
-                local lock, taker, granted = client:lock(name, {ttl = 60}), nil, false
-                local function close()
-                    client:execute("PING")
-                    granted = lock:token() ~= nil and coroutine.status(taker) == "suspended"
-                    coroutine.close(taker)
-                end
-                local function take()
-                    assert(lock:acquire())
-                    lock:release()
-                end
-                if closer_first then
-                    own.spawn(close)
-                end
-                taker = own.spawn(take)
-                if not closer_first then
-                    own.spawn(close)
-                end
-                own.run()
-                assert.is_false(is_left(name))
-                assert.is_nil(lock:token())
-                return granted
-            end
-
-            it("has its lock released when it was granted in that moment", function()
-                local seen = false
-                for attempt = 1, 1000 do
-                    seen = close_when_granted(attempt % 2 == 0) or seen
-                    if seen and attempt > 10 then
-                        break
-                    end
-                end
-                assert.is_true(seen)
-            end)
-
-            it("goes on to release what it was releasing", function()
-                local lock, releasing = client:lock(name, {ttl = 60}), false
-                local thread = own.spawn(function()
-                    assert(lock:acquire())
-                    releasing = true
-                    lock:release()
-                end)
-                own.spawn(function()
-                    while not releasing do
-                        client:execute("PING")
-                    end
-                    coroutine.close(thread)
-                end)
-                own.run()
-                assert.is_false(is_left(name))
-                assert.is_nil(lock:token())
-            end)
-
-            it("leaves nothing, thousands of times at random", function()
-                local victims, closed = {}, 0
-                local function victim()
-                    for _ = 1, 3 do
-                        local lock <close> = assert(client:hold(name, {ttl = 60}))
-                        client:execute("PING")
-                        client:transaction({name .. ":key"}, function(tx)
-                            tx:get(name .. ":key")
-                            tx:queue("INCR", name .. ":key")
-                        end)
-                        if not lock then
-                            break
-                        end
-                    end
-                end
-                own.spawn(function()
-                    while closed < CANCELS do
-                        for _ = 1, 20 do
-                            victims[#victims + 1] = own.spawn(victim)
-                        end
-                        for _ = 1, math.random(0, 3) do
-                            client:execute("PING")
-                        end
-                        while #victims > math.random(0, 20) do
-                            local thread = table.remove(victims, math.random(#victims))
-                            if coroutine.status(thread) == "suspended" then
-                                coroutine.close(thread)
-                                closed = closed + 1
-                            end
-                        end
-                    end
-                end)
-                own.run()
-                assert.is_false(is_left(name))
-                assert.is_true(count_connections(client_name) <= 3)
-                own.call(function()
-                    assert.equal("1", client:update(name, function() return 1 end))
-                    local lock <close> = assert(client:hold(name .. ":free", {wait = 0}))
-                    return lock
-                end)
-            end)
+            assert.equal(1, loops.count_connections(client_name))
         end)
 
         describe("a transaction", function()
@@ -486,7 +330,7 @@ for _, loop_name in ipairs(loops.names) do
                     end
                     own.run()
                     assert.equal(connections, most)
-                    assert.equal(connections, count_connections(client_name))
+                    assert.equal(connections, loops.count_connections(client_name))
                 end
             end)
 
@@ -510,7 +354,7 @@ for _, loop_name in ipairs(loops.names) do
                     assert.equal("1", client:update(name, function() return 1 end))
                 end)
                 own.run()
-                assert.equal(1, count_connections(client_name))
+                assert.equal(1, loops.count_connections(client_name))
             end)
         end)
 
@@ -570,7 +414,7 @@ for _, loop_name in ipairs(loops.names) do
             own.run()
             assert.same({"INTERRUPTED", "INTERRUPTED", "INTERRUPTED"}, codes)
             assert.same({}, blocking:waiters(name))
-            assert.equal(0, count_connections(client_name))
+            assert.equal(0, loops.count_connections(client_name))
             own.call(function()
                 assert.equal("INVALID", select(3, client:execute("PING")))
                 assert.equal("INVALID", select(3, client:lock(name):acquire()))
@@ -639,80 +483,4 @@ describe("a client", function()
             assert.error_matches(function() other.call(client.execute, client, "PING") end, "loop")
         end)
     end
-end)
-
-describe("the plain loop", function()
-    local loop, client, name
-
-    before_each(function()
-        loop, name = async.loop(), support.name()
-        client = assert(async.connect(loop, support.url))
-    end)
-
-    it("throws what a coroutine threw, and goes on", function()
-        local thrown, reached = {}, 0
-        loop:spawn(function()
-            local lock <close> = assert(client:hold(name, {ttl = 60}))
-            error(thrown, lock and 0)
-        end)
-        loop:spawn(function()
-            repeat until client:lock(name):acquire()
-            reached = reached + 1
-        end)
-        local ok, err = pcall(loop.run, loop)
-        assert.is_false(ok)
-        assert.equal(thrown, err)
-        loop:run()
-        assert.equal(1, reached)
-    end)
-
-    it("lets a coroutine yield and sleep", function()
-        local seen = {}
-        loop:spawn(function()
-            loop:sleep(0.05)
-            seen[#seen + 1] = "slept"
-        end)
-        loop:spawn(function(...)
-            coroutine.yield()
-            seen[#seen + 1] = table.concat({...}, " ")
-        end, "with", "arguments")
-        loop:run()
-        assert.same({"with arguments", "slept"}, seen)
-    end)
-
-    it("refuses a coroutine within one of its own, which could not wait", function()
-        loop:spawn(function()
-            coroutine.wrap(function() client:execute("PING") end)()
-        end)
-        assert.error_matches(function() loop:run() end, "not one of the client's loop")
-    end)
-
-    it("does not run within itself", function()
-        loop:spawn(function() loop:run() end)
-        assert.error_matches(function() loop:run() end, "runs already")
-        assert.error_matches(function() loop:spawn(1) end, "needs a function")
-        assert.error_matches(function() loop:sleep(1) end, "inside of a coroutine")
-    end)
-
-    it("ends at once with nothing to do", function()
-        loop:run()
-    end)
-end)
-
-describe("a coroutine that nobody has any more", function()
-    it("passes its place on, and leaves its lock to its ttl", function()
-        local luv, name = loops.make("luv"), support.name()
-        local client = assert(async.connect(luv.loop, support.url))
-        luv.spawn(function()
-            local lock <close> = assert(client:hold(name, {ttl = 60}))
-            client:transaction({name .. ":key"}, function(tx)
-                tx:get(name .. ":key")
-                coroutine.yield(lock)
-            end)
-        end)
-        luv.run()
-        support.collect()
-        assert.equal("1", luv.call(client.update, client, name .. ":key", function() return 1 end))
-        assert.is_true(blocking:lock(name):locked())
-    end)
 end)

@@ -1,6 +1,7 @@
 -- The three loops that coroutines run on, as one: for the specs of sneck.async.
 local async = require "sneck.async"
 local cqueues = require "cqueues"
+local support = require "support"
 local uv = require "luv"
 
 local loops = {names = {"plain", "cqueues", "luv"}}
@@ -98,6 +99,20 @@ function loops.make(name)
         return table.unpack(results, 1, results.n)
     end
     return made
+end
+
+local blocking = support.connect()
+
+--- Tells how many connections have a name.
+function loops.count_connections(client_name)
+    local list = assert(blocking:execute("CLIENT", "LIST"))
+    local _, count = list:gsub(" name=" .. client_name .. " ", "")
+    return count
+end
+
+--- Tells whether the server has anything of a lock.
+function loops.is_left(name)
+    return blocking:execute("EXISTS", name, ("{%s}:sneck:queue"):format(name)) ~= 0
 end
 
 return loops

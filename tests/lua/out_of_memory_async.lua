@@ -5,6 +5,7 @@
 local async = require "sneck.async"
 
 local url, name = ...
+name = "async:" .. name -- what the other script has left under its names is not ours
 local loop = async.loop()
 local client <close> = assert(async.connect(loop, url, {
     timeout = 20, connect_timeout = 20, connections = 1,

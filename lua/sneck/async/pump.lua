@@ -68,9 +68,15 @@ local function wake(self, waiter)
     end
 end
 
+local function is_idle(self)
+    return next(self.waiters) == nil and self.link:quiet()
+end
+
 local function rest(self)
-    self.watch.stop()
-    self.watch = nil
+    if self.watch then
+        self.watch.stop()
+        self.watch = nil
+    end
     if self.closed then
         self.link:close()
         self.link = assert(core.link(self.client)) -- on it, calls fail with INVALID
@@ -89,14 +95,18 @@ local function turn(self)
         end
         op = link:ended()
     end
-    if next(self.waiters) == nil and link:quiet() then
+    if is_idle(self) then
         rest(self)
     end
 end
 
--- To be called whenever an op was started or ended by hand.
+-- To be called whenever an op was started or ended by hand. Where nothing is left to do, no
+-- turn would come that notices.
 local function changed(self)
-    if not self.watch then
+    if is_idle(self) then
+        rest(self)
+        return
+    elseif not self.watch then
         self.watch = self.loop.watch(self.here, self.link, function()
             if self.watch then
                 turn(self)
@@ -159,12 +169,7 @@ function pump:close()
         end
     end
     self.client:close()
-    if self.watch then
-        self.watch.changed()
-    else
-        self.link:close()
-        self.link = assert(core.link(self.client))
-    end
+    changed(self)
 end
 
 -- ------------------------------------------------------- ops with their own link
