@@ -114,6 +114,7 @@ for _, loop_name in ipairs(loops.names) do
                     client:execute("PING")
                 end
                 coroutine.close(thread)
+                support.collect()
             end)
             own.run()
             assert.is_false(loops.is_left(name))
