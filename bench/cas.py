@@ -6,21 +6,19 @@ a group of processes, pinned; short rounds in which each group runs once.
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from commands import per_cycle
 from cores import cores, pin, placements
 from group import Group, Round, run_rounds
 from launch import Program, c_program, installed, lua_program, python_program
 from monitor import calls_of_scripts
-from rounds import Quartiles, chosen, heading, names, options, quartiles, show
+from rounds import Quartiles, heading, options, quartiles, show
+from sweep import Sweep
 
 import sneck
 from sneck.testing import Server
@@ -87,7 +85,7 @@ def has_ifeq(server: Server) -> bool:
     return client.execute("GET", KEY) == b"new"
 
 
-def contenders_of(server: Server) -> dict[str, Callable[[], Program]]:
+def contenders_of(server: Server, _workers: int) -> dict[str, Callable[[], Program]]:
     """Say how the workers of each contender are started, after what must be compiled."""
 
     def raw(way: str) -> Callable[[], Program]:
@@ -114,15 +112,6 @@ def contenders_of(server: Server) -> dict[str, Callable[[], Program]]:
     if has_ifeq(server):
         contenders["raw SET IFEQ"] = raw("ifeq")
     return {**contenders, "script (no CAS)": raw("script"), "INCR (no CAS)": raw("incr")}
-
-
-def start(server: Server, folder: Path, workers: int, only: list[str]) -> list[Adders]:
-    """Start the groups of the contenders that `only` names a part of, and the baseline."""
-    return [
-        Adders(name, server.url, folder / f"{workers} {name}", workers, program())
-        for name, program in contenders_of(server).items()
-        if chosen(name, only, BASELINE)
-    ]
 
 
 def rates(rounds: list[Round]) -> list[float]:
@@ -206,28 +195,7 @@ def monitored(server: Server, group: Adders, seconds: float) -> float:
     return calls_of_scripts(server.socket, server.url, lambda: group.run(seconds))
 
 
-def main() -> None:
-    """Measure, and print tables or JSON."""
-    parser = options("bench/cas", rounds=15, seconds=0.3)
-    parser.add_argument(
-        "--workers", type=names, default=WORKERS, help=f"how many processes ({WORKERS})"
-    )
-    given = parser.parse_args()
-    results: list[Result] = []
-    with Server() as server, TemporaryDirectory(prefix="sneck-bench-") as folder:
-        for workers in map(int, given.workers):
-            groups = start(server, Path(folder), workers, given.only)
-            for measured in measure(server, groups, given.rounds, given.seconds):
-                results += measured
-                if not given.json:
-                    show_table(measured)
-            for group in groups:
-                group.stop()
-    if given.json:
-        print(json.dumps([asdict(result) for result in results], indent=2))
-    else:
-        print(f"\n{given.rounds} rounds of {given.seconds:g} s; {server.program}")
-
-
 if __name__ == "__main__":
-    main()
+    Sweep(Adders, BASELINE, contenders_of, measure, show_table).main(
+        options("bench/cas", rounds=15, seconds=0.3), WORKERS
+    )

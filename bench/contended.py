@@ -6,19 +6,17 @@ contender is a group of processes; short rounds in which each group runs once.
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from commands import per_cycle
 from group import Group, Round, run_rounds
 from launch import Program, c_program, installed, lua_program, python_program
-from rounds import Quartiles, chosen, heading, names, options, quartiles, show
+from rounds import Quartiles, heading, options, quartiles, show
+from sweep import Sweep
 
 from sneck.testing import Server
 
@@ -78,15 +76,6 @@ def contenders_of(server: Server, workers: int) -> dict[str, Callable[[], Progra
     return contenders
 
 
-def start(server: Server, folder: Path, workers: int, only: list[str]) -> list[Group]:
-    """Start the groups of the contenders that `only` names a part of, and the ring."""
-    return [
-        Group(name, server.url, folder / f"{workers} {name}", workers, program())
-        for name, program in contenders_of(server, workers).items()
-        if chosen(name, only, BASELINE)
-    ]
-
-
 def summary(group: Group, section_us: int, own: list[Round], ring: list[Round]) -> Result:
     """Put the rounds of a group together."""
     changes = [each.changes_per_second for each in own]
@@ -109,11 +98,14 @@ def summary(group: Group, section_us: int, own: list[Round], ring: list[Round]) 
     )
 
 
-def measure(groups: list[Group], section_us: int, rounds: int, seconds: float) -> list[Result]:
-    """Measure all groups with sections of one length."""
-    outcomes = run_rounds(groups, rounds, seconds, section_us)
-    ring = outcomes[BASELINE]
-    return [summary(group, section_us, outcomes[group.name], ring) for group in groups]
+def measure(
+    _server: Server, groups: list[Group], rounds: int, seconds: float
+) -> Iterator[list[Result]]:
+    """Measure all groups with sections of one length after the other."""
+    for section_us in SECTIONS_US.values():
+        outcomes = run_rounds(groups, rounds, seconds, section_us)
+        ring = outcomes[BASELINE]
+        yield [summary(group, section_us, outcomes[group.name], ring) for group in groups]
 
 
 def row(result: Result) -> str:
@@ -142,29 +134,7 @@ def show_table(results: list[Result]) -> None:
         print(row(result), flush=True)
 
 
-def main() -> None:
-    """Measure, and print tables or JSON."""
-    parser = options("bench/contended", rounds=10, seconds=1)
-    parser.add_argument(
-        "--workers", type=names, default=WORKERS, help=f"how many processes ({WORKERS})"
-    )
-    given = parser.parse_args()
-    results: list[Result] = []
-    with Server() as server, TemporaryDirectory(prefix="sneck-bench-") as folder:
-        for workers in map(int, given.workers):
-            groups = start(server, Path(folder), workers, given.only)
-            for section_us in SECTIONS_US.values():
-                measured = measure(groups, section_us, given.rounds, given.seconds)
-                results += measured
-                if not given.json:
-                    show_table(measured)
-            for group in groups:
-                group.stop()
-    if given.json:
-        print(json.dumps([asdict(result) for result in results], indent=2))
-    else:
-        print(f"\n{given.rounds} rounds of {given.seconds:g} s; {server.program}")
-
-
 if __name__ == "__main__":
-    main()
+    Sweep(Group, BASELINE, contenders_of, measure, show_table).main(
+        options("bench/contended", rounds=10, seconds=1), WORKERS
+    )

@@ -182,6 +182,23 @@ def test_a_right_to_change_data_that_is_missing_is_told(
     assert raised.value.code == "NOPERM"
 
 
+def test_writers_without_wakeups_take_turns_all_the_same(
+    server: Server, admin: sneck.Client
+) -> None:
+    rules = [rule for rule in WRITER + TURNS if rule != "+publish"]
+    with restrict(server, admin, rules) as client:
+        order = admin.lock(f"{{{KEY}}}:sneck:order", ttl=600)
+        order.acquire()
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(client.update, KEY, lambda _: "ours", wait=None)
+            until(lambda: client.stats().polls)
+            order.release()
+            assert waiting.result(LIMIT) == b"ours"
+        assert client.stats().wakeups == "denied"
+        assert client.stats().losses == 0
+        assert admin.execute("EXISTS", order.name) == 0
+
+
 def test_the_documented_rights_let_writers_take_turns(server: Server, admin: sneck.Client) -> None:
     with restrict(server, admin, WRITER + TURNS) as client:
         admin.execute("ACL", "LOG", "RESET")

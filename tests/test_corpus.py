@@ -39,6 +39,7 @@ RUNNERS: dict[str, list[str]] = {
         for suffix, build in c_builds().items()
     },
     "python": [*PYTHON, str(TESTS / "runners/python/runner.py")],
+    "python-asyncio": [*PYTHON, str(TESTS / "runners/python/runner.py"), "--asyncio"],
     "lua": [*LUA, str(TESTS / "runners/lua/runner.lua")],
     "lua-coroutine": [*LUA, str(TESTS / "runners/lua/runner.lua"), "--mode", "coroutine"],
 }
@@ -169,6 +170,19 @@ NOT_UNDERSTOOD = {
     "no change": "== t\na: update k -> ok\n",
     "nothing failed": "== t\na: failure attempts -> ok\n",
     "two servers": "== t\nserver: restart now -> ok\n",
+    "owner left waiting": "== t\na: acquire d owner=1 wait=60000 -> ...\n",
+    "owner that is none": "== t\na: acquire d owner=me -> ok any\n",
+    "neither on nor off": "== t\na: keep_alive d yes -> ok\n",
+    "taken name": "== t\na: clone d d -> ok\n",
+    "not above": "== t\na: acquire d ttl=60000 fence=yes -> ok\n"
+    "a: fence d -> ok $f\na: fence d -> ok above $f\n",
+    "above nothing": "== t\nredis: INCR n -> ok above 0\n",
+    "above what is unbound": "== t\nredis: INCR n -> ok above $f\n",
+    "until without a verb": "== t\na: until -> ok\n",
+    "until a transaction": "== t\na: until begin k -> ok\na: abort -> nil\n",
+    "until a fault": "== t\nfault: until cut -> ok\n",
+    "until it waits": "== t\na: until acquire d wait=60000 -> ...\n",
+    "until it is bound": "== t\na: until owned $name -> ok no\n",
     "outside of a case": "a: acquire door -> ok\n",
 }
 

@@ -149,13 +149,50 @@ typedef struct core_client {
 core_client *core_check_client(lua_State *L, int arg);
 
 typedef struct core_lock {
-    sneck_lock *lock; /* owned; NULL only while it is being made */
-    int64_t wait_ms;  /* of an acquire that is not told */
-    int pins;         /* not freed unless 0 */
+    sneck_lock *lock;    /* owned; NULL only while it is being made */
+    sneck_rlock *rlock;  /* owned; NULL: it is not re-entrant. `lock` is never acquired then:
+                          * it answers for coroutines that hold none */
+    int64_t wait_ms;     /* of an acquire that is not told */
+    bool adopted;        /* it was made with a token, and not acquired since */
+    bool renews_in_hold; /* hold() begins its renewal */
+    int pins;            /* not freed unless 0 */
 } core_lock;
+
+/* The first argument. */
+core_lock *core_check_lock(lua_State *L);
 
 /* NULL for nil and none. */
 core_lock *core_opt_lock(lua_State *L, int level, int arg, const char *what);
+
+/* ----------------------------------------------------------- re-entrant locks */
+
+/* Makes the table of the coroutines' numbers. */
+void core_open_owners(lua_State *L);
+
+/* The lock of the running coroutine. It may be gone after its release. */
+sneck_lock *core_lock_mine(lua_State *L, const core_lock *self);
+
+/* The running coroutine has acquired it once, not within itself. */
+bool core_lock_is_outermost(lua_State *L, const core_lock *self);
+
+/* Acquire and release, counted where the lock is re-entrant; push the result and return how
+ * many values it has. Nothing is allocated between a success and the return. */
+int core_lock_acquire(lua_State *L, core_lock *self, int64_t wait_ms);
+int core_lock_release(lua_State *L, core_lock *self);
+
+/* --------------------------------------------------------------------- leases */
+
+/* Methods of locks. */
+int core_lock_lost(lua_State *L);
+int core_lock_lease(lua_State *L);
+int core_lock_fence(lua_State *L);
+int core_lock_keep_alive(lua_State *L);
+int core_lock_hold(lua_State *L);
+
+/* -------------------------------------------------------------------- opening */
+
+/* Whatever thread may run it. */
+void core_stay_loaded(void);
 
 /* Each pushes the metatable of a type. */
 void core_open_client(lua_State *L);
@@ -174,15 +211,20 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
 /* Functions of the module, called by the functions of sneck/init.lua.
  *
  *     core.connect(url, timeout, connect_timeout, client_name, prefix, label)
- *     core.lock(client, name, token, ttl, wait, label, fair, poll)
+ *     core.lock(client, name, token, ttl, wait, label, fair, poll, renew, max_hold, fence)
+ *     core.rlock(the same)
+ *     core.settle(lock)
  *     core.update(client, key, function, keep, ttl, attempts, wait, guard)
  *     core.compare_and_set(client, key, expected, new, ttl)
  *     core.transaction(client, keys, function, attempts, wait, guard)
  *
- * A lock with a token is an adopted one. `keep` is what an update's function returns
+ * A lock with a token is an adopted one. settle() releases the lock at the end of a block;
+ * one that is not there to release, and was not lost, is fine. `keep` is what an update's function returns
  * to leave the value. */
 int core_connect(lua_State *L);
 int core_lock_new(lua_State *L);
+int core_rlock_new(lua_State *L);
+int core_lock_settle(lua_State *L);
 int core_update(lua_State *L);
 int core_compare_and_set(lua_State *L);
 int core_transaction(lua_State *L);

@@ -15,6 +15,8 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
 static const luaL_Reg functions[] = {
     {"connect", core_connect},
     {"lock", core_lock_new},
+    {"rlock", core_rlock_new},
+    {"settle", core_lock_settle},
     {"update", core_update},
     {"compare_and_set", core_compare_and_set},
     {"transaction", core_transaction},
@@ -32,6 +34,7 @@ LUALIB_API int luaopen_sneck_core(lua_State *L);
 
 LUALIB_API int luaopen_sneck_core(lua_State *L)
 {
+    core_stay_loaded();
     lua_createtable(L, 0, 8);
     luaL_setfuncs(L, functions, 0);
     lua_pushstring(L, sneck_version());

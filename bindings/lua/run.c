@@ -45,7 +45,7 @@ void core_run_options(core_run *run, int first)
     options->attempts = attempts_argument(run->L, first, options->attempts);
     options->wait_ms = wait_argument(run->L, first + 1, options->wait_ms);
     run->guard = core_opt_lock(run->L, CORE_USER_LEVEL, first + 2, "guard");
-    options->guard = run->guard ? run->guard->lock : NULL;
+    options->guard = run->guard ? core_lock_mine(run->L, run->guard) : NULL;
 }
 
 static void pin(core_run *run, int by)

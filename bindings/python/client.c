@@ -160,6 +160,12 @@ static PyMethodDef methods[] = {
       PyDoc_STR("_compare_and_set($self, key, expected, new, ttl, /)\n--\n\n"
                 "Change a value if it is what was expected, and tell whether it "
                 "was.") },
+    { "_link", core_client_link, METH_NOARGS,
+      PyDoc_STR("_link($self, /)\n--\n\n"
+                "Make a connection for an event loop; nothing is sent.") },
+    { "_attempts", CORE_METHOD(core_client_attempts), METH_FASTCALL,
+      PyDoc_STR("_attempts($self, keys, attempts, wait, guard, /)\n--\n\n"
+                "Make a transaction for an event loop; nothing is sent.") },
     { NULL, NULL, 0, NULL },
 };
 

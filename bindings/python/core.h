@@ -47,6 +47,9 @@ typedef struct core_state {
     PyTypeObject *client_type;     /* owned */
     PyTypeObject *lock_type;       /* owned */
     PyTypeObject *tx_type;         /* owned */
+    PyTypeObject *op_type;         /* owned */
+    PyTypeObject *link_type;       /* owned */
+    PyTypeObject *attempts_type;   /* owned */
     PyObject *attempt_ended;       /* owned; unwinds a transaction's function */
     core_gate *gate;               /* a reference */
 } core_state;
@@ -132,9 +135,16 @@ typedef struct core_words {
     PyObject *few_texts[CORE_FEW_WORDS];
 } core_words;
 
-/* Takes str, bytes and numbers; to be cleared also after a failure. */
+/* What is said of the arguments of a call that takes a command. */
+typedef struct core_call_words {
+    const char *needs; /* when there is none */
+    const char *what;  /* each of them is */
+} core_call_words;
+extern const core_call_words core_execute_words, core_queue_words;
+
+/* Takes str, bytes and numbers, one at least; to be cleared also after a failure. */
 int core_words_read(core_words *words, PyObject *const *args, Py_ssize_t nargs,
-                    const char *what);
+                    const core_call_words *call);
 void core_words_clear(core_words *words);
 
 /* The same in steps: room for `count` words, and one of them. */
@@ -142,6 +152,13 @@ int core_words_init(core_words *words, size_t count);
 int core_words_set(core_words *words, size_t index, PyObject *value,
                    const char *what);
 int core_words_set_key(core_words *words, size_t index, PyObject *key);
+
+/* Watches keys of a transaction of the library's, whose status goes to *status. -1, with
+ * an exception set: one is no key. */
+int core_watch_keys(int *status, sneck_tx *tx, PyObject *const *keys, Py_ssize_t count);
+
+/* The keys of a tuple. */
+int core_words_read_keys(core_words *words, PyObject *keys);
 
 /* Numbers are sent as Python writes them: a float loses no digit. NULL without an
  * exception: not a number. */
@@ -190,6 +207,11 @@ PyObject *core_client_adopt(PyObject *self, PyObject *const *args,
 /* The library's lock of this thread; borrowed until this thread releases it. */
 sneck_lock *core_lock_mine(const core_lock *lock);
 
+/* How long an acquire waits, by the arguments of threading.Lock.acquire(). NULL:
+ * not given. */
+int core_lock_wait(const core_lock *lock, PyObject *blocking, PyObject *timeout,
+                   int64_t *out_ms);
+
 /* Whether this thread holds it once. */
 bool core_lock_is_outermost(const core_lock *lock);
 
@@ -202,6 +224,10 @@ PyObject *core_lock_raise(const core_lock *lock, const core_call *call);
 PyObject *core_lock_holder(PyObject *lock, PyObject *ignored);
 PyObject *core_lock_waiters(PyObject *lock, PyObject *ignored);
 PyObject *core_lock_force_release(PyObject *lock, PyObject *ignored);
+
+/* What these tell, as Python values. */
+PyObject *core_holder_fields(const sneck_holder *holder);
+PyObject *core_waiters_list(const sneck_waiter *waiters, size_t count);
 
 /* Of a Lock: its lease. */
 PyObject *core_lock_lost(PyObject *lock, void *closure);
@@ -278,6 +304,14 @@ void core_run_leave(core_run *run, int status);
  * which may be NULL with an exception set. */
 PyObject *core_run_end(core_run *run, PyObject *results, PyObject *keys);
 
+/* The options of a transaction from Python's arguments, as core_run_begin() has them. */
+int core_tx_options(sneck_tx_options *out, const core_state *state, PyObject *attempts,
+                    PyObject *wait, PyObject *guard);
+
+/* Gives a transaction's exception its attributes. `results` may be None. */
+int core_tx_describe(PyObject *error, int status, const sneck_tx_report *report,
+                     PyObject *results, PyObject *keys);
+
 int core_add_transaction(PyObject *module);
 
 /* Client._transaction(function, keys, attempts, wait, guard),
@@ -289,5 +323,50 @@ PyObject *core_client_update(PyObject *self, PyObject *const *args,
                              Py_ssize_t nargs);
 PyObject *core_client_compare_and_set(PyObject *self, PyObject *const *args,
                                       Py_ssize_t nargs);
+
+/* ------------------------------------------------------------- event loops */
+
+/* What an op gives when it has ended OK. */
+typedef enum core_op_kind {
+    CORE_OP_PLAIN, /* nothing */
+    CORE_OP_HOLDER,
+    CORE_OP_WAITERS,
+    CORE_OP_FORCE_RELEASE,
+    CORE_OP_REPLY,
+    CORE_OP_COMMIT
+} core_op_kind;
+
+typedef struct core_op {
+    PyObject_HEAD
+    const core_state *state; /* of the module, which the type keeps alive */
+    core_op_kind kind;
+    PyObject *owner;         /* owned; whatever the op is about */
+    sneck_op *op;            /* owned; NULL when it has ended */
+    int status;
+    PyObject *value, *error; /* owned; one of both when it has ended */
+} core_op;
+
+/* Makes an op, to be started at once:
+ *
+ *     core_op *op = (core_op *)core_op_new(state, kind, owner);
+ *     return core_op_started((PyObject *)op, sneck_..._start(&op->op, ...));
+ */
+PyObject *core_op_new(const core_state *state, core_op_kind kind, PyObject *owner);
+PyObject *core_op_started(PyObject *op, int status);
+
+/* Takes the outcome and frees the library's op, if it has ended. */
+void core_op_settle(core_op *op);
+
+int core_add_op(PyObject *module);
+int core_add_link(PyObject *module);
+int core_add_attempts(PyObject *module);
+
+/* Op.link(), Client._link() and Client._attempts(keys, attempts, wait, guard) */
+PyObject *core_op_link(PyObject *op, PyObject *ignored);
+PyObject *core_client_link(PyObject *client, PyObject *ignored);
+PyObject *core_client_attempts(PyObject *client, PyObject *const *args, Py_ssize_t nargs);
+
+bool core_is_attempt(const core_state *state, const PyObject *object);
+int core_attempt_describe(PyObject *attempts, PyObject *error, int status, PyObject *results);
 
 #endif

@@ -23,10 +23,7 @@ PyObject *core_client_execute(PyObject *self, PyObject *const *args, Py_ssize_t 
     PyObject *result = NULL;
     core_words words;
 
-    if (nargs == 0)
-        return PyErr_Format(PyExc_TypeError,
-                            "execute() needs a command, such as \"PING\"");
-    if (core_words_read(&words, args, nargs, "an argument of execute()") == 0)
+    if (core_words_read(&words, args, nargs, &core_execute_words) == 0)
         result = run((core_client *)self, &words);
     core_words_clear(&words);
     return result;

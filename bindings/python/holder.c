@@ -9,7 +9,7 @@ static PyObject *decoded(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
-static PyObject *holder_fields(const sneck_holder *holder)
+PyObject *core_holder_fields(const sneck_holder *holder)
 {
     size_t len = holder->token_len < sizeof(holder->token) ? holder->token_len
                                                            : sizeof(holder->token);
@@ -47,7 +47,7 @@ PyObject *core_lock_holder(PyObject *object, PyObject *Py_UNUSED(ignored))
     if (call.status != SNECK_OK)
         core_call_raise(self->state, &call);
     else
-        result = holder.held ? holder_fields(&holder) : Py_NewRef(Py_None);
+        result = holder.held ? core_holder_fields(&holder) : Py_NewRef(Py_None);
     core_call_end(&call);
     return result;
 }
@@ -71,7 +71,7 @@ static PyObject *waiter_fields(const sneck_waiter *waiter)
     return result;
 }
 
-static PyObject *list_of(const sneck_waiter *waiters, size_t count)
+PyObject *core_waiters_list(const sneck_waiter *waiters, size_t count)
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
 
@@ -104,7 +104,7 @@ PyObject *core_lock_waiters(PyObject *object, PyObject *Py_UNUSED(ignored))
     if (call.status != SNECK_OK)
         core_call_raise(self->state, &call);
     else
-        result = list_of(waiters, count);
+        result = core_waiters_list(waiters, count);
     core_call_end(&call);
     return result;
 }

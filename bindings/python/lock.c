@@ -219,7 +219,7 @@ static bool is_minus_one(PyObject *value)
 }
 
 /* The checks are those of threading.Lock.acquire(). */
-static int wait_of(const core_lock *self, PyObject *blocking, PyObject *timeout,
+int core_lock_wait(const core_lock *self, PyObject *blocking, PyObject *timeout,
                    int64_t *out_ms)
 {
     int blocks = blocking ? PyObject_IsTrue(blocking) : 1;
@@ -247,7 +247,7 @@ static PyObject *lock_acquire(PyObject *object, PyObject *const *args, Py_ssize_
     core_call call;
 
     if (core_bind("acquire", names, 2, args, nargs, kwnames, given) < 0 ||
-        wait_of(self, given[0], given[1], &wait_ms) < 0)
+        core_lock_wait(self, given[0], given[1], &wait_ms) < 0)
         return NULL;
     core_lock_acquire(self, wait_ms, &call);
     if (call.status == SNECK_OK)

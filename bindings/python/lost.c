@@ -91,19 +91,18 @@ static PyObject *empty_gate(PyObject *module, PyObject *Py_UNUSED(ignored))
 
 /* ----------------------------------------------------------------- listeners */
 
-/* A new reference; NULL, and no exception: it is gone. */
+/* What a weak reference refers to, as a new reference; NULL, and no exception: it is
+ * gone. By a call, since that is the one way in all versions of the limited API. */
 static PyObject *referent(PyObject *reference)
 {
-#if !defined(Py_LIMITED_API) && PY_VERSION_HEX >= 0x030D0000
-    PyObject *lock = NULL;
+    PyObject *lock = PyObject_CallNoArgs(reference);
 
-    PyWeakref_GetRef(reference, &lock);
-    return lock;
-#else
-    PyObject *lock = PyWeakref_GetObject(reference);
-
-    return lock && lock != Py_None ? Py_NewRef(lock) : NULL;
-#endif
+    if (!lock)
+        PyErr_Clear();
+    if (lock != Py_None)
+        return lock;
+    Py_DECREF(lock);
+    return NULL;
 }
 
 /* Frees the Lock, and with it the listener, if nobody else has it. */

@@ -5,7 +5,17 @@
 
 #include <stdio.h>
 
+static PyObject *milliseconds(PyObject *Py_UNUSED(module), PyObject *seconds)
+{
+    int64_t ms = 0;
+
+    return core_seconds_arg(seconds, "ttl", false, &ms) < 0 ? NULL : PyLong_FromLongLong(ms);
+}
+
 static PyMethodDef methods[] = {
+    { "milliseconds", milliseconds, METH_O,
+      PyDoc_STR("milliseconds($module, ttl, /)\n--\n\n"
+                "Convert seconds, as every ttl is.") },
     { "connect", CORE_METHOD(core_connect), METH_FASTCALL,
       PyDoc_STR("connect($module, cls, url, timeout, connect_timeout, client_name, "
                 "prefix, label, /)\n--\n\n"
@@ -27,6 +37,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->client_type);
     Py_VISIT(state->lock_type);
     Py_VISIT(state->tx_type);
+    Py_VISIT(state->op_type);
+    Py_VISIT(state->link_type);
+    Py_VISIT(state->attempts_type);
     Py_VISIT(state->attempt_ended);
     return 0;
 }
@@ -40,6 +53,9 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->client_type);
     Py_CLEAR(state->lock_type);
     Py_CLEAR(state->tx_type);
+    Py_CLEAR(state->op_type);
+    Py_CLEAR(state->link_type);
+    Py_CLEAR(state->attempts_type);
     Py_CLEAR(state->attempt_ended);
     return 0;
 }
@@ -65,7 +81,10 @@ static void module_free(void *module)
         CORE_SLOT(Py_mod_exec, core_add_gate),      \
         CORE_SLOT(Py_mod_exec, core_add_client),    \
         CORE_SLOT(Py_mod_exec, core_add_lock),      \
-        CORE_SLOT(Py_mod_exec, core_add_transaction)
+        CORE_SLOT(Py_mod_exec, core_add_transaction), \
+        CORE_SLOT(Py_mod_exec, core_add_op),        \
+        CORE_SLOT(Py_mod_exec, core_add_link),      \
+        CORE_SLOT(Py_mod_exec, core_add_attempts)
 
 static PyModuleDef_Slot slots_from_3_10[] = { EXEC_SLOTS, { 0, NULL } };
 static PyModuleDef_Slot slots_from_3_12[] = { EXEC_SLOTS, MULTIPLE_INTERPRETERS, { 0, NULL } };

@@ -36,13 +36,19 @@ static int wait_arg(PyObject *value, int64_t *out)
     return 0;
 }
 
+int core_tx_options(sneck_tx_options *out, const core_state *state, PyObject *attempts,
+                    PyObject *wait, PyObject *guard)
+{
+    if (attempts_arg(attempts, &out->attempts) < 0 || wait_arg(wait, &out->wait_ms) < 0)
+        return -1;
+    return core_lock_arg(state, guard, "guard", &out->guard);
+}
+
 int core_run_begin(core_run *run, const core_state *state, PyObject *attempts,
                    PyObject *wait, PyObject *guard)
 {
     *run = (core_run){ .state = state, .options = SNECK_TX_OPTIONS };
-    if (attempts_arg(attempts, &run->options.attempts) < 0 ||
-        wait_arg(wait, &run->options.wait_ms) < 0 ||
-        core_lock_arg(state, guard, "guard", &run->options.guard) < 0)
+    if (core_tx_options(&run->options, state, attempts, wait, guard) < 0)
         return -1;
     run->report.failed = SIZE_MAX;
     run->options.report = &run->report;
@@ -79,18 +85,17 @@ static int set_attribute(PyObject *error, const char *name, PyObject *value)
     return result;
 }
 
-static int describe(PyObject *error, const core_run *run, PyObject *results, PyObject *keys)
+int core_tx_describe(PyObject *error, int status, const sneck_tx_report *report,
+                     PyObject *results, PyObject *keys)
 {
-    const sneck_tx_report *report = &run->report;
-
-    if (run->call.status == SNECK_CONFLICT)
+    if (status == SNECK_CONFLICT)
         return set_attribute(error, "attempts", PyLong_FromLong(report->attempts)) < 0 ||
                        set_attribute(error, "waited", PyFloat_FromDouble(
                                          (double)report->elapsed_ms / 1000.0)) < 0 ||
                        PyObject_SetAttrString(error, "keys", keys) < 0
                    ? -1
                    : 0;
-    if (run->call.status != SNECK_SERVER || report->failed == SIZE_MAX || !results)
+    if (status != SNECK_SERVER || report->failed == SIZE_MAX || results == Py_None)
         return 0;
     if (set_attribute(error, "index", PyLong_FromSize_t(report->failed)) < 0)
         return -1;
@@ -102,7 +107,8 @@ static void raise_failure(const core_run *run, PyObject *results, PyObject *keys
     PyObject *error = core_new_error(run->state, run->call.status, run->error,
                                      run->report.server_code);
 
-    if (error && describe(error, run, results, keys) == 0)
+    if (error && core_tx_describe(error, run->call.status, &run->report,
+                                  results ? results : Py_None, keys) == 0)
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);
 }

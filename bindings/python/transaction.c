@@ -111,9 +111,7 @@ static PyObject *tx_execute(PyObject *object, PyObject *const *args, Py_ssize_t 
 
     if (!self)
         return NULL;
-    if (nargs == 0)
-        return PyErr_Format(PyExc_TypeError, "execute() needs a command, such as \"PING\"");
-    if (core_words_read(&words, args, nargs, "an argument of execute()") == 0)
+    if (core_words_read(&words, args, nargs, &core_execute_words) == 0)
         result = read_now(self, &words);
     core_words_clear(&words);
     return result;
@@ -127,10 +125,7 @@ static PyObject *tx_queue(PyObject *object, PyObject *const *args, Py_ssize_t na
 
     if (!self)
         return NULL;
-    if (nargs == 0)
-        return PyErr_Format(PyExc_TypeError,
-                            "queue() needs a command, such as \"INCR\", \"key\"");
-    if (core_words_read(&words, args, nargs, "an argument of queue()") == 0)
+    if (core_words_read(&words, args, nargs, &core_queue_words) == 0)
         result = none_or_failed(self, sneck_tx_queue(self->tx, words.count, words.words,
                                                      words.lengths));
     core_words_clear(&words);
@@ -140,18 +135,12 @@ static PyObject *tx_queue(PyObject *object, PyObject *const *args, Py_ssize_t na
 static PyObject *tx_watch(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     core_tx *self = usable(object);
-    int status = SNECK_OK;
+    int status;
 
     if (!self)
         return NULL;
-    for (Py_ssize_t i = 0; i < nargs && status == SNECK_OK; i++) {
-        const char *key;
-        size_t len;
-
-        if (core_bytes_arg(args[i], "a key", &key, &len) < 0)
-            return NULL;
-        status = sneck_tx_watch(self->tx, key, len);
-    }
+    if (core_watch_keys(&status, self->tx, args, nargs) < 0)
+        return NULL;
     return none_or_failed(self, status);
 }
 
@@ -264,19 +253,6 @@ static PyObject *transact(core_client *self, PyObject *const *args, const core_w
     return core_run_end(&t.run, results, args[1]);
 }
 
-static int read_keys(core_words *words, PyObject *keys)
-{
-    Py_ssize_t count = PyTuple_Size(keys);
-
-    if (count < 0 || core_words_init(words, (size_t)count) < 0)
-        return -1;
-    for (size_t i = 0; i < words->count; i++) {
-        if (core_words_set_key(words, i, PyTuple_GetItem(keys, (Py_ssize_t)i)) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 PyObject *core_client_transaction(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     PyObject *result = NULL;
@@ -286,7 +262,7 @@ PyObject *core_client_transaction(PyObject *self, PyObject *const *args, Py_ssiz
         return PyErr_Format(PyExc_TypeError, "_transaction() takes 5 arguments");
     if (!PyCallable_Check(args[0]))
         return PyErr_Format(PyExc_TypeError, "transaction() needs a function, not %R", args[0]);
-    if (read_keys(&keys, args[1]) == 0)
+    if (core_words_read_keys(&keys, args[1]) == 0)
         result = transact((core_client *)self, args, &keys);
     core_words_clear(&keys);
     return result;

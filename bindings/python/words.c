@@ -54,6 +54,19 @@ int core_words_set_key(core_words *self, size_t index, PyObject *key)
     return 0;
 }
 
+int core_words_read_keys(core_words *words, PyObject *keys)
+{
+    Py_ssize_t count = PyTuple_Size(keys);
+
+    if (count < 0 || core_words_init(words, (size_t)count) < 0)
+        return -1;
+    for (size_t i = 0; i < words->count; i++) {
+        if (core_words_set_key(words, i, PyTuple_GetItem(keys, (Py_ssize_t)i)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int core_words_set(core_words *self, size_t index, PyObject *value, const char *what)
 {
     const char *bytes;
@@ -68,14 +81,41 @@ int core_words_set(core_words *self, size_t index, PyObject *value, const char *
     return 0;
 }
 
+const core_call_words core_execute_words = {
+    "execute() needs a command, such as \"PING\"",
+    "an argument of execute()",
+};
+const core_call_words core_queue_words = {
+    "queue() needs a command, such as \"INCR\", \"key\"",
+    "an argument of queue()",
+};
+
 int core_words_read(core_words *self, PyObject *const *args, Py_ssize_t nargs,
-                    const char *what)
+                    const core_call_words *call)
 {
     if (core_words_init(self, (size_t)nargs) < 0)
         return -1;
+    if (nargs == 0) {
+        PyErr_SetString(PyExc_TypeError, call->needs);
+        return -1;
+    }
     for (size_t i = 0; i < self->count; i++) {
-        if (core_words_set(self, i, args[i], what) < 0)
+        if (core_words_set(self, i, args[i], call->what) < 0)
             return -1;
+    }
+    return 0;
+}
+
+int core_watch_keys(int *status, sneck_tx *tx, PyObject *const *keys, Py_ssize_t count)
+{
+    *status = SNECK_OK;
+    for (Py_ssize_t i = 0; i < count && *status == SNECK_OK; i++) {
+        const char *key;
+        size_t len;
+
+        if (core_bytes_arg(keys[i], "a key", &key, &len) < 0)
+            return -1;
+        *status = sneck_tx_watch(tx, key, len);
     }
     return 0;
 }

@@ -468,7 +468,8 @@ typedef struct sneck_tx_options {
  *   CONFLICT   every attempt found a watched key changed; the message tells
  *              attempts and time
  *   NOT_OWNER  the guard is not ours any more; nothing was written
- *   UNKNOWN    the reply to EXEC was lost: all writes happened, or none
+ *   UNKNOWN    the reply to EXEC was lost: all writes happened, or none, or all
+ *              will yet
  *   SERVER     a write failed. Refused when it was queued (OOM, READONLY, NOPERM, a
  *              wrong number of arguments): none happened. Failed when it was
  *              run (WRONGTYPE): the others happened, and *out is written all the
@@ -477,7 +478,7 @@ typedef struct sneck_tx_options {
  *              the commit, in the last attempt too; nothing was written
  *   PROTOCOL, INVALID, INTERRUPTED, NO_MEMORY, or what the body returned
  *
- * Between conflicts it pauses, at random up to a limit that doubles from 1 to 64 ms. */
+ * After a conflict it pauses, at random up to a limit that doubles from 2 to 64 ms. */
 SNECK_API int sneck_transact(sneck_reply **out, sneck_client *client, size_t count,
                              const void *const *keys, const size_t *key_len,
                              const sneck_tx_options *options, sneck_tx_body *body,
@@ -511,8 +512,9 @@ typedef struct sneck_change {
     size_t len;
 } sneck_change;
 
-/* Decides by the old value, NULL when the key is absent, what to do: writes *change
- * and returns SNECK_OK, or another value to give up. Called again after a conflict. */
+/* Decides by the old value, NULL when the key is absent and otherwise with a NUL
+ * behind it, what to do: writes *change and returns SNECK_OK, or another value to
+ * give up. Called again after a conflict. */
 typedef int sneck_update_function(sneck_change *change, const void *old, size_t old_len,
                                   void *data);
 

@@ -26,11 +26,6 @@
 
 #define LAST_ANSWER_MS 500  /* how long a reply may overrun the wait */
 
-sneck_lock *sneck__acquire_lock(struct acquire *a)
-{
-    return a->base.lock;
-}
-
 static struct counters *counters_of(struct acquire *a)
 {
     return &a->base.lock->client->counters;

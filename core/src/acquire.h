@@ -43,8 +43,6 @@ struct acquire {
     char *former;                   /* owned; an entry of ours whose inbox is gone, or NULL */
 };
 
-sneck_lock *sneck__acquire_lock(struct acquire *a);
-
 /* acquire.c: how it ends. */
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms);
 void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder);

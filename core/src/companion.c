@@ -2,12 +2,12 @@
  *
  *     reports:42       {reports:42}:sneck:queue
  *     {user:7}:mail    {user:7}:mail:sneck:queue
- *     odd}name         {3kf}odd}name:sneck:queue
+ *     odd}name         {iqmh}odd}name:sneck:queue
  *
  * A cluster hashes what stands between the first { and the next }, if that is not
  * empty, and otherwise the whole key. So a name with such a tag keeps it; another
- * one becomes the tag; and where its own } forbids that, a short tag of the same
- * slot is searched for: some 16,384 tries on average.
+ * one becomes the tag; and where its own } forbids that, four letters of the same
+ * slot do.
  */
 #include "companion.h"
 
@@ -17,6 +17,8 @@
 #include <string.h>
 
 #define SLOTS 16384
+#define SLOT_BITS 14
+#define TAG_LEN 4
 
 static unsigned crc16(const char *bytes, size_t len)
 {
@@ -50,15 +52,29 @@ unsigned sneck__slot(const char *key, size_t len)
     return crc16(key, len) % SLOTS;
 }
 
-/* Finds a short tag with the slot of the whole name. */
-static void search_tag(char out[16], const char *name, size_t len)
+/* Four letters from h to w, which stand for the 16 bits of a number. */
+static void spell_tag(char out[TAG_LEN], unsigned number)
 {
-    unsigned slot = crc16(name, len) % SLOTS;
-    for (unsigned n = 0;; n++) {
-        int width = snprintf(out, 16, "%x", n);
-        if (crc16(out, (size_t)width) % SLOTS == slot)
-            return;
-    }
+    for (size_t i = 0; i < TAG_LEN; i++)
+        out[i] = (char)('h' + (number >> (12 - 4 * i) & 15));
+}
+
+/* Makes a tag of that slot. A checksum is linear: a change of certain bits of the
+ * number changes a certain bit of its tag's slot, and no other, whatever the rest is.
+ * These are the bits of the number for each bit of the slot, by Gaussian elimination. */
+static void make_tag(char out[TAG_LEN], unsigned slot)
+{
+    static const uint16_t flips[SLOT_BITS] = {
+        0x8536, 0x0f55, 0x9abe, 0x8658, 0x0898, 0x1bc9, 0x8917,
+        0x9aba, 0x1104, 0x9fcd, 0x8426, 0x0d75, 0x9efe, 0x8640,
+    };
+    unsigned number = 0;
+    spell_tag(out, 0);
+    unsigned change = slot ^ crc16(out, TAG_LEN);
+    for (size_t bit = 0; bit < SLOT_BITS; bit++)
+        if (change >> bit & 1)
+            number ^= flips[bit];
+    spell_tag(out, number);
 }
 
 bool sneck__companion(struct companion *out, const char *name, size_t len,
@@ -66,7 +82,7 @@ bool sneck__companion(struct companion *out, const char *name, size_t len,
 {
     const char *tag;
     size_t tag_len, at = 0;
-    char found[16], *text = malloc(len + strlen(purpose) + 32);
+    char *text = malloc(len + strlen(purpose) + 32);
     if (!text)
         return false;
     bool tagged = find_tag(name, len, &tag, &tag_len);
@@ -74,8 +90,10 @@ bool sneck__companion(struct companion *out, const char *name, size_t len,
     if (wrap)
         text[at++] = '{';
     if (!tagged && !wrap) {
-        search_tag(found, name, len);
-        at += (size_t)sprintf(text, "{%s}", found);
+        text[at++] = '{';
+        make_tag(text + at, crc16(name, len) % SLOTS);
+        at += TAG_LEN;
+        text[at++] = '}';
     }
     memcpy(text + at, name, len);
     at += len;

@@ -150,7 +150,7 @@ static void link_failed(struct wire *wire, int status, const char *code, const c
     size_t lost = count_lost(link, may_reconnect);
     sneck__buffer_drop(out, lost < link->count ? request_at(link, lost)->begin
                                                : sneck__buffer_end(out));
-    link->answered = false;
+    link->answered = link->may_commit = false;
     sneck__inbox_close(&link->inbox);
     /* ops may queue new requests meanwhile: these come behind the lost ones */
     while (lost-- > 0) {
@@ -226,13 +226,18 @@ static bool gone_stale(const sneck_link *link)
            sneck__wire_gone(&link->wire);
 }
 
-/* Makes the link ready to queue something. A pinned one is not reconnected. */
-static bool may_send(sneck_link *link)
+void sneck__link_look(sneck_link *link)
 {
     if (link->fork_count != sneck__fork_count())
         disown(link);
     if (gone_stale(link))
         sneck__wire_fail(&link->wire, SNECK_CONNECTION, "", "closed while idle");
+}
+
+/* Makes the link ready to queue something. A pinned one is not reconnected. */
+static bool may_send(sneck_link *link)
+{
+    sneck__link_look(link);
     return !link->pinned || link->wire.state == WIRE_READY;
 }
 

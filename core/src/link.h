@@ -32,6 +32,7 @@ struct sneck_link {
 
     int64_t used_ms;                 /* when the last reply came */
     bool answered;                   /* this connection has answered once */
+    bool may_commit;                 /* on it MULTI and EXEC are known to be allowed */
     bool pinned;                     /* what is queued is for this connection alone */
 
     /* The ops on this link: under way; ended, and not yet told by
@@ -74,6 +75,9 @@ bool sneck__link_unsent(const sneck_link *link, const sneck_op *op);
 
 /* One of its ops, in whatever state; NULL: it has none. */
 sneck_op *sneck__link_any_op(const sneck_link *link);
+
+/* Notices a connection that was lost while it was idle, as sending does. */
+void sneck__link_look(sneck_link *link);
 
 /* No reply is outstanding and nothing waits to be sent. */
 bool sneck__link_quiet(const sneck_link *link);

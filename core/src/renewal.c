@@ -52,9 +52,8 @@ static void take_out(struct renewal *r, sneck_lock *lock)
     lock->lease.op = NULL;
 }
 
-static void drop_from_heap(struct renewal *r, size_t i)
+static void drop_from_heap(struct renewal *r, sneck_lock *lock)
 {
-    sneck_lock *lock = lock_of(r->heap.items[i]);
     take_out(r, lock);
     sneck__lock_drop(lock);
 }
@@ -111,7 +110,7 @@ static void leave_to_parent(struct renewal *r)
     r->told = NULL;
     r->wake[0] = r->wake[1] = -1; /* closed in this child already */
     while (r->heap.count > 0)
-        drop_from_heap(r, r->heap.count - 1);
+        drop_from_heap(r, lock_of(r->heap.items[r->heap.count - 1]));
     sneck_link *link = r->asleep ? r->link : NULL;
     r->asleep = false;
     r->link = NULL;
@@ -179,8 +178,7 @@ static bool act(struct renewal *r, sneck_lock *lock, int64_t now)
     struct lock_lease lease = sneck__lock_lease(lock);
     int64_t left = lease.deadline_ms - now;
     if (!lease.owned && !lease.lost) {
-        take_out(r, lock);
-        sneck__lock_drop(lock);
+        drop_from_heap(r, lock);
     } else if (lease.lost || left <= 0) {
         tell_lost(r, lock);
     } else if (lock->lease.op) {
@@ -378,15 +376,19 @@ static bool begin_thread(struct renewal *r)
     return r->running;
 }
 
+/* OK: there is a thread. The mutex is held. */
+static int make_run(struct renewal *r)
+{
+    if (r->stopping)
+        return SNECK_INVALID;
+    return r->running || begin_thread(r) ? SNECK_OK : SNECK_NO_MEMORY;
+}
+
 int sneck__renewal_start(sneck_client *client)
 {
     struct renewal *r = &client->renewal;
     enter_renewal(r);
-    int status = SNECK_OK;
-    if (r->stopping)
-        status = SNECK_INVALID;
-    else if (!r->running && !begin_thread(r))
-        status = SNECK_NO_MEMORY;
+    int status = make_run(r);
     leave_renewal(r);
     return status;
 }
@@ -450,18 +452,14 @@ static struct renewal *enter_for(sneck_lock *lock)
 
 int sneck__renewal_add(sneck_lock *lock)
 {
-    int status = sneck__renewal_start(lock->client);
-    if (status != SNECK_OK)
-        return status;
     struct lock_lease lease = sneck__lock_lease(lock);
     int64_t now = sneck__now_ms();
     atomic_store(&lock->lease.used, true);
     struct renewal *r = enter_for(lock);
-    if (r->stopping)
-        status = SNECK_INVALID;
-    else if (!sneck__heap_reserve(&r->heap, r->heap.count + 1))
+    int status = make_run(r);
+    if (status == SNECK_OK && !sneck__heap_reserve(&r->heap, r->heap.count + 1))
         status = SNECK_NO_MEMORY;
-    else {
+    if (status == SNECK_OK) {
         lock->lease.op = NULL;
         bool known = lease.deadline_ms != NEVER_MS;
         lock->lease.hold_end_ms = lock->max_hold_ms == SNECK_FOREVER

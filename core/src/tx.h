@@ -12,6 +12,7 @@ struct sneck_tx {
     sneck_client *client;       /* a reference */
     sneck_link *link;           /* borrowed from the pool; nobody else has ops on it */
     sneck_lock *guard;          /* a reference; NULL: none */
+    bool guard_paused;          /* it is not renewed while its key is watched */
     sneck_tx_options options;
     size_t count;               /* of the keys that are watched from the start */
     struct buffer first;        /* a WATCH for each of them */
@@ -22,6 +23,7 @@ struct sneck_tx {
     struct companion turn;      /* the name of the lock that is the turn */
     sneck_lock *order;          /* owned; that lock; NULL: not made yet */
     bool ordered;               /* it is held */
+    bool by_script;             /* a script acquired it, so this user may run one */
     uint32_t hot;               /* marks the first key as one where writers meet */
     bool meets;                 /* they did before this transaction */
 

@@ -10,7 +10,8 @@
  *         \-- attempts or time used up --> CONFLICT
  *
  * It pauses at random, up to a limit that doubles: writers that met once do not meet
- * again.
+ * again. A comparison pauses as well, though it is likely to fail then: its caller would
+ * come back at once, and twice as many attempts would be in vain.
  */
 #include "token.h"
 #include "tx_op.h"

@@ -4,7 +4,8 @@
  *                 \-- not ours: NOT_OWNER                           |
  *                                                CONFLICT <-- nil --+-- done
  *
- * Invariant: all watches are there, and heard of, before EXEC leaves.
+ * Invariant: all watches are there, and heard of, before EXEC leaves; and so is that
+ * this connection may MULTI.
  */
 #include "tx_op.h"
 
@@ -17,18 +18,25 @@
  * connection is out of its transaction. */
 static int refused_as_whole(const struct tx_op *o)
 {
-    static const char because[] = "because of: "; /* an error of EXEC itself */
     sneck_tx *tx = o->tx;
-    const char *cause = o->failure ? o->failure->str : o->answer->str;
-    const char *inner = strstr(cause, because);
+    const char *cause = o->failure ? o->failure->str : sneck__tx_cause(o->answer->str);
     tx->unclean = strncmp(o->answer->str, "EXECABORT", 9) != 0;
-    if (!o->failure && inner)
-        cause = inner + strlen(because);
     sneck__code_word(tx->server_code, cause, strlen(cause));
     return sneck__tx_fail(tx, SNECK_SERVER, "transaction: %s: %.200s; %s",
                           tx->client->address.text, cause,
                           o->not_opened ? "this was the answer to MULTI, so the writes may have"
                                           " been done one by one" : "nothing was written");
+}
+
+/* The last reply, to the turn's release, is none of the caller's. */
+static void take_release(struct tx_op *o)
+{
+    redisReply *results = o->answer;
+    if (!o->passing.token || results->elements == 0)
+        return;
+    redisReply *last = results->element[--results->elements];
+    sneck__tx_note_release(o, last);
+    freeReplyObject(last);
 }
 
 /* Committed; but single commands may have failed when they were run. */
@@ -56,17 +64,21 @@ static void exec_answered(struct tx_op *o)
     tx->watching = false; /* EXEC ended it, whatever came of it */
     switch (o->answer->type) {
     case REDIS_REPLY_NIL:
+        sneck__tx_undo_release(o);
         sneck__tx_message(tx, "transaction: a watched key was changed; nothing was written");
         sneck__tx_op_end(o, SNECK_CONFLICT);
         break;
     case REDIS_REPLY_ARRAY:
+        take_release(o);
         sneck__tx_op_finish(o, read_results(o));
         break;
     case REDIS_REPLY_ERROR:
+        sneck__tx_undo_release(o);
         sneck__tx_op_finish(o, refused_as_whole(o));
         break;
     default:
         tx->unclean = true;
+        sneck__tx_doubt_release(o);
         sneck__tx_op_finish(o, sneck__tx_fail(tx, SNECK_PROTOCOL, "transaction: %s: a reply of an"
                                               " unexpected type", tx->client->address.text));
     }
@@ -74,15 +86,28 @@ static void exec_answered(struct tx_op *o)
 
 /* --------------------------------------------------------------------- commit */
 
+static void send_exec(struct tx_op *o);
+
+static void settle_watches(struct tx_op *o)
+{
+    sneck__tx_op_ask(o, (struct command){1, (const char *const[]){"PING"}, (const size_t[]){4}},
+                     send_exec);
+}
+
 static void send_exec(struct tx_op *o)
 {
     sneck_tx *tx = o->tx;
     if (!sneck__tx_op_begin(o, exec_answered))
         return;
+    if (!tx->link->may_commit) {
+        settle_watches(o);
+        return;
+    }
     o->commits = true;
     sneck__tx_op_sent(o, sneck__tx_op_send(o, MULTI.bytes, MULTI.len, 1) &&
                              sneck__tx_op_send(o, tx->writes.bytes, tx->writes.len,
                                                tx->write_count) &&
+                             sneck__tx_send_release(o) &&
                              sneck__tx_op_send(o, EXEC.bytes, EXEC.len, 1));
 }
 
@@ -109,11 +134,13 @@ static void guard_answered(struct tx_op *o)
 }
 
 /* Watches the guard's key and compares its token. Only now, so that an extension of
- * ours while the body was running is no conflict. */
+ * ours while the body was running is no conflict; and from now on it is not renewed. */
 static void check_guard(struct tx_op *o)
 {
     sneck_tx *tx = o->tx;
     const sneck_lock *guard = tx->guard;
+    tx->guard_paused = true;
+    sneck__renewal_pause(tx->guard, true);
     if (sneck__lock_copy_token(tx->guard, &o->token, &o->token_len) != SNECK_OK)
         sneck__tx_op_no_memory(o);
     else if (!o->token)
@@ -124,12 +151,6 @@ static void check_guard(struct tx_op *o)
         sneck__tx_op_ask(o, (struct command){2, (const char *const[]){"GET", guard->name},
                                              (const size_t[]){3, guard->name_len}},
                          guard_answered);
-}
-
-static void settle_watches(struct tx_op *o)
-{
-    sneck__tx_op_ask(o, (struct command){1, (const char *const[]){"PING"}, (const size_t[]){4}},
-                     send_exec);
 }
 
 static void commit(struct tx_op *o)

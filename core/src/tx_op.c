@@ -8,6 +8,10 @@
  * An exchange leaves in one write. A connection that goes before the commit has left
  * is a conflict, the attempt over; one that was never there is an error. When the
  * outcome is known, whatever happens while the op tidies up does not change it.
+ *
+ * MULTI, the writes and EXEC leave in one write, so a user that may not MULTI would
+ * write without a transaction. So each connection first proves that it may, by an
+ * empty one, which leaves with the first watches.
  */
 #include "tx_op.h"
 
@@ -23,6 +27,9 @@ void sneck__tx_op_end(struct tx_op *o, int status)
     sneck_tx *tx = o->tx;
     o->tx = NULL;
     tx->op = NULL;
+    if (tx->guard_paused)
+        sneck__renewal_pause(tx->guard, false);
+    tx->guard_paused = false;
     sneck__op_end(&o->op, status, "%s", status == SNECK_OK ? "" : tx->error);
     if (status == SNECK_SERVER)
         memcpy(o->op.server_code, tx->server_code, sizeof o->op.server_code);
@@ -68,6 +75,8 @@ static void forget_answers(struct tx_op *o)
     if (o->answer)
         freeReplyObject(o->answer);
     o->failure = o->answer = NULL;
+    o->proofs = 0;
+    o->refused = false;
 }
 
 void sneck__tx_op_finish(struct tx_op *o, int status)
@@ -105,14 +114,24 @@ static void end_gone(struct tx_op *o)
 
 /* ----------------------------------------------------------------- exchanges */
 
+/* It was replaced in the very moment between the decision not to try MULTI and the
+ * first WATCH. To try it now would drop the watches. */
+static bool is_untried(const sneck_tx *tx)
+{
+    return tx->link->pinned && tx->watching && !tx->link->may_commit;
+}
+
 bool sneck__tx_op_begin(struct tx_op *o, void (*then)(struct tx_op *o))
 {
     sneck_tx *tx = o->tx;
     forget_answers(o);
     o->then = then;
     o->begun = o->not_opened = o->reached = false;
-    o->was_there = tx->link->pinned || tx->link->answered;
-    if (!tx->lost && sneck__tx_connected(tx))
+    o->was_there = o->was_there || tx->link->pinned || tx->link->answered;
+    sneck__link_look(tx->link);
+    if (is_untried(tx))
+        sneck__tx_close(tx);
+    else if (!tx->lost && sneck__tx_connected(tx))
         return true;
     close_if_bad(tx);
     end_gone(o);
@@ -161,17 +180,37 @@ static bool may_answer(const struct tx_op *o)
     return !o->failure || o->commits || o->ending;
 }
 
-/* All replies are there. A watch that was refused guards nothing. */
+const char *sneck__tx_cause(const char *error)
+{
+    static const char because[] = "because of: ";
+    const char *inner = strstr(error, because);
+    return inner ? inner + strlen(because) : error;
+}
+
+/* All replies are there. A watch that was refused guards nothing, and a connection is
+ * of no use within a MULTI whose EXEC was refused. */
 static void go_on(struct tx_op *o)
 {
     sneck_tx *tx = o->tx;
-    if (may_answer(o)) {
+    if (!o->refused && may_answer(o)) {
         o->then(o);
         return;
     }
-    sneck__code_word(tx->server_code, o->failure->str, (size_t)o->failure->len);
-    sneck__tx_op_end(o, sneck__tx_fail(tx, SNECK_SERVER, "%s: %s: watching a key: %.200s",
-                                       subject, tx->client->address.text, o->failure->str));
+    if (o->refused)
+        sneck__tx_close(tx);
+    const char *cause = sneck__tx_cause(o->failure->str);
+    sneck__code_word(tx->server_code, cause, strlen(cause));
+    sneck__tx_op_end(o, sneck__tx_fail(tx, SNECK_SERVER, "%s: %s: %s: %.200s; nothing was written",
+                                       subject, tx->client->address.text, o->refused
+                                       ? "trying MULTI and EXEC" : "watching a key", cause));
+}
+
+/* The first replies, to PROOF. */
+static void note_proof(struct tx_op *o, const redisReply *reply)
+{
+    o->proofs--;
+    o->refused = o->refused || reply->type == REDIS_REPLY_ERROR;
+    o->op.link->may_commit = o->proofs == 0 && !o->refused;
 }
 
 static bool tx_op_reply(sneck_op *op, redisReply *reply)
@@ -181,6 +220,8 @@ static bool tx_op_reply(sneck_op *op, redisReply *reply)
     if (o->commits && !o->begun)
         o->not_opened = reply->type == REDIS_REPLY_ERROR;
     o->begun = true;
+    if (o->proofs > 0)
+        note_proof(o, reply);
     if (o->asks && op->in_flight == 1) {
         /* an error, such as NOPERM, is no harm: the turn is advice */
         o->others_turn = reply->type == REDIS_REPLY_INTEGER && reply->integer != 0;
@@ -199,6 +240,10 @@ static bool tx_op_reply(sneck_op *op, redisReply *reply)
 static void end_lost(struct tx_op *o, bool committing)
 {
     sneck_tx *tx = o->tx;
+    if (committing)
+        sneck__tx_doubt_release(o);
+    else
+        sneck__tx_undo_release(o);
     int status = sneck__op_tell_lost(tx->error, &o->op, committing, subject);
     tx->watching = false;
     if (status == SNECK_CONNECTION && (o->was_there || tx->attempts > 1 || o->reached)) {
@@ -258,6 +303,12 @@ static void heard(struct tx_op *o)
         ask_again(o);
 }
 
+static bool send_proof(struct tx_op *o)
+{
+    o->proofs = o->tx->link->may_commit ? 0 : 2;
+    return o->proofs == 0 || sneck__tx_op_send(o, PROOF.bytes, PROOF.len, o->proofs);
+}
+
 static bool send_with_question(struct tx_op *o, struct command command)
 {
     sneck_tx *tx = o->tx;
@@ -288,7 +339,8 @@ void sneck__tx_op_ask(struct tx_op *o, struct command command, void (*then)(stru
     if (!sneck__tx_op_begin(o, then))
         return;
     bool asks = o->tx->asks && o->tx->watch_count > 0;
-    sneck__tx_op_sent(o, asks ? send_with_question(o, command) : send_with_watches(o, command));
+    sneck__tx_op_sent(o, send_proof(o) && (asks ? send_with_question(o, command)
+                                                : send_with_watches(o, command)));
 }
 
 /* ------------------------------------------------------------------- the class */
@@ -304,6 +356,10 @@ static void tx_op_cancel(sneck_op *op)
         sneck_op_cancel(o->child); /* a cleanup follows, unless it has the turn already */
         sneck__tx_note_turn(o);
     }
+    if (sent)
+        sneck__tx_doubt_release(o);
+    else
+        sneck__tx_undo_release(o);
     if (o->ending)
         end_finished(o);
     else if (sent)
@@ -325,6 +381,7 @@ static void tx_op_clear(sneck_op *op)
     sneck__buffer_clear(&o->watches);
     sneck__buffer_clear(&o->command);
     free(o->token);
+    free(o->passing.token);
 }
 
 static const struct op_class tx_op_class = {

@@ -3,6 +3,14 @@
 
 #include "tx.h"
 
+/* A release of the turn within a MULTI. */
+struct passing {
+    char *token;                    /* owned; the turn's. NULL: none is under way */
+    size_t token_len;
+    int64_t deadline_ms;            /* its validity, taken back meanwhile */
+    bool in_time;                   /* sent before that */
+};
+
 /* One op of a transaction. It goes on step by step: `then` is called when the replies
  * to what was sent are there, when its child has ended, or when its timer ran out. */
 struct tx_op {
@@ -16,10 +24,13 @@ struct tx_op {
 
     /* what was sent last */
     bool commits;                   /* its last reply answers EXEC */
+    size_t proofs;                  /* replies, from the first, that tell of MULTI and EXEC */
+    bool refused;                   /* one of them is an error */
     bool was_there;                 /* the connection had been in use before */
     bool reached;                   /* a lost request had left */
     bool begun;                     /* the first reply is there */
     bool not_opened;                /* it answers MULTI, with an error */
+    struct passing passing;         /* stands before EXEC */
     redisReply *failure;            /* owned; the first error among the others */
     redisReply *answer;             /* owned; the last reply */
 
@@ -35,6 +46,10 @@ struct tx_op {
     size_t token_len;
 };
 
+/* Within the text of an error: that of the error which was its cause, if it names one,
+ * as EXEC does. */
+const char *sneck__tx_cause(const char *error);
+
 /* A command as the wire wants it. */
 struct fixed_command {
     const char *bytes;
@@ -44,6 +59,7 @@ struct fixed_command {
 #define UNWATCH FIXED("*1\r\n$7\r\nUNWATCH\r\n")
 #define MULTI FIXED("*1\r\n$5\r\nMULTI\r\n")
 #define EXEC FIXED("*1\r\n$4\r\nEXEC\r\n")
+#define PROOF FIXED("*1\r\n$5\r\nMULTI\r\n*1\r\n$4\r\nEXEC\r\n")
 
 #define NO_ATTEMPT "transaction: no attempt is open; begin one first"
 
@@ -69,7 +85,8 @@ bool sneck__tx_op_send_watches(struct tx_op *o);
 void sneck__tx_op_sent(struct tx_op *o, bool ok);
 
 /* Sends a command behind the watches that wait. The first time it asks for the turn, and
- * if somebody has it, sends all again after ours has come. */
+ * if somebody has it, sends all again after ours has come. On a connection that has not
+ * committed yet it also finds out whether that is allowed. */
 void sneck__tx_op_ask(struct tx_op *o, struct command command, void (*then)(struct tx_op *o));
 
 /* Waits for our turn to write, with `then` at its end; false: it is not to be had. */
@@ -77,6 +94,16 @@ bool sneck__tx_take_turn(struct tx_op *o, void (*then)(struct tx_op *o));
 
 /* Its first thing: notes whether the turn is ours. */
 void sneck__tx_note_turn(struct tx_op *o);
+
+/* Sends the turn's release as the last command before EXEC, if it is ours; its reply is
+ * in flight then. False: no memory, or no connection. */
+bool sneck__tx_send_release(struct tx_op *o);
+
+/* What became of it, if it was sent: its reply in EXEC's; or EXEC did nothing; or it
+ * may have done all. Where it is still ours, sneck__tx_pass_turn() passes it on. */
+void sneck__tx_note_release(struct tx_op *o, const redisReply *reply);
+void sneck__tx_undo_release(struct tx_op *o);
+void sneck__tx_doubt_release(struct tx_op *o);
 
 /* Passes the turn on; false: it was not ours, or cannot be. */
 bool sneck__tx_pass_turn(struct tx_op *o, void (*then)(struct tx_op *o));

@@ -4,8 +4,17 @@
  * writer that sees somebody hold it: they go one after the other then. The lock is
  * advice only. What makes a commit right is WATCH, also against writers that know
  * nothing of the lock; so it is no harm if it cannot be had, or ends too early.
+ *
+ *   held --> released by EXEC, with the writes
+ *      \----> released by an op of its own, if there is no EXEC or it did not do it
+ *
+ * EXEC hands the turn on at once, so that the next writer reads while this one still
+ * waits for the reply. A command that is refused when it is queued would spoil the
+ * transaction; but who acquired the lock by a script may run the script that releases it.
  */
 #include "tx_op.h"
+
+#include <stdlib.h>
 
 #define ORDER_TTL_MS 2000
 #define ORDER_WAIT_MS 1000
@@ -48,10 +57,69 @@ void sneck__tx_note_turn(struct tx_op *o)
     if (!o->child)
         return;
     tx->ordered = o->child->status == SNECK_OK;
+    tx->by_script = o->child->argc > 0;
     sneck__note_busy(counters, tx->hot,
                      !tx->ordered || sneck__was_busy(counters, tx->order->hash));
     sneck_op_free(o->child);
     o->child = NULL;
+}
+
+bool sneck__tx_send_release(struct tx_op *o)
+{
+    sneck_lock *order = o->tx->order;
+    struct passing *p = &o->passing;
+    if (!o->tx->ordered || !o->tx->by_script)
+        return true;
+    if (sneck__lock_copy_token(order, &p->token, &p->token_len) != SNECK_OK)
+        return false;
+    if (!p->token)
+        return true;
+    p->deadline_ms = sneck__lock_begin_release(order, p->token, p->token_len);
+    p->in_time = sneck__now_ms() < p->deadline_ms;
+    bool ok = sneck__link_send(o->op.link, &o->op, (struct command){7,
+        (const char *const[]){"EVALSHA", script_release.sha1, "2", order->name,
+                              order->queue.text, p->token, ""},
+        (const size_t[]){7, 40, 1, order->name_len, order->queue.len, p->token_len, 0}});
+    o->op.in_flight += ok;
+    return ok;
+}
+
+static void forget_release(struct passing *p)
+{
+    free(p->token);
+    p->token = NULL;
+}
+
+void sneck__tx_note_release(struct tx_op *o, const redisReply *reply)
+{
+    sneck_tx *tx = o->tx;
+    if (reply->type != REDIS_REPLY_INTEGER) { /* NOSCRIPT, perhaps */
+        sneck__tx_undo_release(o);
+        return;
+    }
+    tx->ordered = false;
+    sneck__lock_end_release(tx->order, o->passing.token, o->passing.token_len, reply->integer > 0);
+    if (reply->integer == 3)
+        sneck__client_count_wakeups(tx->client, false);
+    else if (reply->integer <= 0)
+        atomic_fetch_add(&tx->client->counters.losses, 1);
+    forget_release(&o->passing);
+}
+
+void sneck__tx_undo_release(struct tx_op *o)
+{
+    struct passing *p = &o->passing;
+    if (p->token)
+        sneck__lock_undo_release(o->tx->order, p->token, p->token_len, p->deadline_ms);
+    forget_release(p);
+}
+
+void sneck__tx_doubt_release(struct tx_op *o)
+{
+    struct passing *p = &o->passing;
+    if (p->token)
+        sneck__lock_doubt_release(o->tx->order, p->token, p->token_len, p->in_time);
+    forget_release(p);
 }
 
 bool sneck__tx_pass_turn(struct tx_op *o, void (*then)(struct tx_op *o))

@@ -23,7 +23,7 @@ local sneck = {version = core.version}
 local client_methods = core.client_type.__index
 
 local CONNECT_OPTIONS = set_of("timeout", "connect_timeout", "client_name", "prefix", "label")
-local LOCK_OPTIONS = set_of("ttl", "wait", "label", "fair", "poll")
+local LOCK_OPTIONS = set_of("ttl", "wait", "label", "fair", "poll", "renew", "max_hold", "fence")
 local TRANSACTION_OPTIONS = set_of("attempts", "wait", "guard")
 local UPDATE_OPTIONS = set_of("ttl", "attempts", "wait", "guard")
 local SET_OPTIONS = set_of("ttl")
@@ -34,7 +34,7 @@ sneck.KEEP = setmetatable({}, {__tostring = function() return "sneck.KEEP" end})
 -- Values are checked in C, whose functions count on being called by the public ones,
 -- from the user's line.
 local function values(o)
-    return o.ttl, o.wait, o.label, o.fair, o.poll
+    return o.ttl, o.wait, o.label, o.fair, o.poll, o.renew, o.max_hold, o.fence
 end
 
 --- Makes a client; nothing is sent yet.
@@ -51,7 +51,9 @@ end
 -- Options: ttl, how long the server keeps it, in seconds (10); wait, how long
 -- acquire() waits at most, in seconds (for ever); label, in place of the client's; fair,
 -- never to take a free lock before those who wait; poll, how often a waiter asks where
--- no wake-up can come, in seconds (0.05).
+-- no wake-up can come, in seconds (0.05); renew, whether a thread keeps the lease alive
+-- while the lock is held (in hold() and with_lock() only); max_hold, seconds after which
+-- it does not any more (no limit); fence, true for a number with each acquire.
 function client_methods:lock(name, options)
     local o = check(options, LOCK_OPTIONS)
     return core.lock(self, name, nil, values(o))
@@ -67,31 +69,24 @@ function client_methods:adopt(name, token, options)
     return core.lock(self, name, token, values(o))
 end
 
-local function acquired(lock)
-    local ok, message, code, word = lock:acquire()
-    if ok then
-        return lock
-    end
-    return nil, message, code, word
+--- Makes a lock that its coroutine may acquire again; nothing is sent.
+-- It is released when it was released as often. Options as for lock(). What it tells is
+-- the running coroutine's; coroutines exclude each other.
+function client_methods:rlock(name, options)
+    local o = check(options, LOCK_OPTIONS)
+    return core.rlock(self, name, nil, values(o))
 end
 
---- Acquires a lock, for a `<close>` variable; options as for lock().
--- Returns the lock, or nil, message, code.
+--- Acquires a lock, and renews it, for a `<close>` variable; options as for lock().
+-- Returns the lock, or nil, message, code. The same for a lock that is there already, or
+-- was adopted, is lock:hold([wait]).
 function client_methods:hold(name, options)
     local o = check(options, LOCK_OPTIONS)
-    return acquired(core.lock(self, name, nil, values(o)))
-end
-
--- A lock without a token was released by its user, or its loss was told already.
-local function settle(lock)
-    if lock:token() == nil then
-        return true
-    end
-    return lock:release()
+    return core.lock(self, name, nil, values(o)):hold()
 end
 
 local function finish(lock, ok, ...)
-    local released, message = settle(lock)
+    local released, message = core.settle(lock)
     if not ok then
         error((...), 0)
     end
@@ -101,7 +96,7 @@ local function finish(lock, ok, ...)
     return ...
 end
 
---- Calls body(lock) while the lock is held; options as for lock().
+--- Calls body(lock) while the lock is held and renewed; options as for lock().
 -- Returns what the body returns, and throws what it throws, after the release. When
 -- the lock was not acquired, the body is not called: nil, message, code. When the
 -- body ended well but the lock was lost meanwhile, throws, as its results may be
@@ -111,7 +106,7 @@ function client_methods:with_lock(name, options, body)
     if type(body) ~= "function" then
         error("the body must be a function, not " .. type(body), 2)
     end
-    local lock, message, code, word = acquired(core.lock(self, name, nil, values(o)))
+    local lock, message, code, word = core.lock(self, name, nil, values(o)):hold()
     if not lock then
         return nil, message, code, word
     end
@@ -163,7 +158,7 @@ end
 --- Releases the lock at the end of a `<close>` variable's block.
 -- Throws after a clean block when the lock was lost meanwhile.
 function core.lock_type.__close(lock, err)
-    local released, message = settle(lock)
+    local released, message = core.settle(lock)
     if not released and err == nil then
         error(message, 2)
     end

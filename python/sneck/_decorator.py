@@ -28,14 +28,11 @@ def decorator(name: str, make_lock: Callable[[str], Lock]) -> Decorator:
 
     def decorate(function: Callable[P, R], /) -> Callable[P, R]:
         _refuse_deferred(function)
-        signature = inspect.signature(function)
-        _check_fields(name, signature)
+        name_of = naming(name, function)
 
         @functools.wraps(function)
         def under_lock(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            with make_lock(name.format(**bound.arguments)):
+            with make_lock(name_of(*args, **kwargs)):
                 return function(*args, **kwargs)
 
         return under_lock
@@ -55,6 +52,19 @@ def _refuse_deferred(function: Callable[..., object]) -> None:
             f"locked() cannot decorate {function!r}: a coroutine or generator "
             "runs after its call; use `with lock:` inside of it"
         )
+
+
+def naming(name: str, function: Callable[P, object]) -> Callable[P, str]:
+    """Say how a call's arguments make the name. Raises ValueError for a field without one."""
+    signature = inspect.signature(function)
+    _check_fields(name, signature)
+
+    def name_of(*args: P.args, **kwargs: P.kwargs) -> str:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return name.format(**bound.arguments)
+
+    return name_of
 
 
 def _check_fields(name: str, signature: inspect.Signature) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 from sneck import _core
 
@@ -24,7 +24,10 @@ OnLost: TypeAlias = Callable[["Lock"], object] | None
 
 
 class Options(NamedTuple):
-    """The options of a lock, as Client.lock() tells, with their defaults."""
+    """The options of a lock, as Client.lock() tells, with their defaults.
+
+    What `on_lost` may be is each client's own: see its LockOptions.
+    """
 
     ttl: float = 10.0
     wait: float | None = None
@@ -34,11 +37,11 @@ class Options(NamedTuple):
     renew: bool | None = None
     max_hold: float | None = None
     fence: bool = False
-    on_lost: OnLost = None
+    on_lost: Any = None
 
 
-class LockOptions(TypedDict, total=False):
-    """The same, for functions that pass them on."""
+class CommonOptions(TypedDict, total=False):
+    """Those that are the same with and without asyncio, for functions that pass them on."""
 
     ttl: float
     wait: float | None
@@ -48,6 +51,11 @@ class LockOptions(TypedDict, total=False):
     renew: bool | None
     max_hold: float | None
     fence: bool
+
+
+class LockOptions(CommonOptions, total=False):
+    """All of them."""
+
     on_lost: OnLost
 
 

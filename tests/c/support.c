@@ -5,13 +5,13 @@
  */
 #include "support.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define LIMIT_S 30
 
 const char *server_url(void)
 {
@@ -161,6 +161,13 @@ int finish(sneck_link *link, sneck_op *op)
     return sneck_op_status(op);
 }
 
+int end_op(sneck_op *op)
+{
+    int status = finish(sneck_op_link(op), op);
+    sneck_op_free(op);
+    return status;
+}
+
 void settle(sneck_client *client, sneck_link *link)
 {
     sneck_op *op = START(client, link, "PING");
@@ -188,12 +195,7 @@ static bool is_blocked(sneck_client *other)
 
 void step_until_blocked(sneck_link *link, sneck_client *other)
 {
-    time_t limit = time(NULL) + LIMIT_S;
-    while (!is_blocked(other)) {
-        if (time(NULL) > limit)
-            fail_msg("the server does not get the command");
-        step_once(link, 10);
-    }
+    STEP_UNTIL(link, is_blocked(other));
     /* what was started before this call is written by now, or with these */
     step_once(link, 0);
     step_once(link, 0);
@@ -237,6 +239,24 @@ int64_t calls_of(sneck_client *client, const char *name)
     char mark[64];
     snprintf(mark, sizeof mark, "cmdstat_%s:calls=", name);
     return number_behind(client, "commandstats", mark);
+}
+
+/* ------------------------------------------------------------------- connections */
+
+size_t count_fds(void)
+{
+    DIR *folder = opendir("/dev/fd");
+    size_t count = 0;
+    assert_non_null(folder);
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+void kill_others(sneck_client *client)
+{
+    DO(client, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
 }
 
 int empty_server(void **state)

@@ -55,6 +55,9 @@ void step_once(sneck_link *link, int64_t at_most_ms);
 /* Steps the link until the op has ended; its status. */
 int finish(sneck_link *link, sneck_op *op);
 
+/* The same on the op's own link; frees the op. */
+int end_op(sneck_op *op);
+
 /* Steps the link until all that was started on it has reached the server and was
  * answered, what nobody waits for any more, too. */
 void settle(sneck_client *client, sneck_link *link);
@@ -67,18 +70,28 @@ void unblock(sneck_client *other);
  * is used to ask. */
 void step_until_blocked(sneck_link *link, sneck_client *other);
 
-/* Waits until the condition holds; only a broken library reaches the limit. */
-#define UNTIL(condition)                                                       \
+/* Waits until the condition holds, or steps the link until then; only a broken library
+ * reaches the limit. */
+#define LIMIT_S 30
+#define UNTIL(condition) WITHIN(60, condition, pause_ms(2))
+#define STEP_UNTIL(link, condition) WITHIN(LIMIT_S, condition, step_once(link, 10))
+#define WITHIN(seconds, condition, action)                                     \
     do {                                                                       \
-        int64_t limit_ms_ = clock_ms() + 60000;                                \
+        int64_t limit_ms_ = clock_ms() + (seconds) * 1000;                     \
         while (!(condition)) {                                                 \
             if (clock_ms() > limit_ms_)                                        \
                 fail_msg("never so: %s", #condition);                          \
-            pause_ms(2);                                                       \
+            action;                                                            \
         }                                                                      \
     } while (0)
 int64_t clock_ms(void);
 void pause_ms(int64_t ms);
+
+/* The open descriptors of this process. */
+size_t count_fds(void);
+
+/* Closes every connection but `client`'s and those that listen. */
+void kill_others(sneck_client *client);
 
 /* A number of the server's INFO, such as "total_connections_received"; and how often it
  * has run a command since it started or CONFIG RESETSTAT, also from scripts. */

@@ -1,35 +1,7 @@
 /* Ops that are given up: no token of theirs stays, and nobody reads their replies. */
-#include "support.h"
+#include "door.h"
 
 #include <string.h>
-
-struct scene {
-    sneck_client *client, *other;
-    sneck_link *link;
-    sneck_lock *lock;
-};
-
-static int set_up(void **state)
-{
-    static struct scene scene;
-    empty_server(state);
-    scene.client = new_client();
-    scene.other = new_client();
-    scene.link = new_link(scene.client);
-    scene.lock = new_lock(scene.client, "door", 60000);
-    *state = &scene;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct scene *scene = *state;
-    sneck_lock_free(scene->lock);
-    sneck_link_free(scene->link);
-    sneck_client_free(scene->client);
-    sneck_client_free(scene->other);
-    return 0;
-}
 
 static sneck_op *start_acquire(struct scene *scene, int64_t wait_ms)
 {
@@ -41,20 +13,18 @@ static sneck_op *start_acquire(struct scene *scene, int64_t wait_ms)
 static void a_cancelled_waiter_leaves_the_lock_to_others(void **state)
 {
     struct scene *scene = *state;
-    sneck_lock *held = new_lock(scene->other, "door", 60000);
-    assert_int_equal(sneck_lock_acquire(held, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_acquire(scene->held, 0), SNECK_OK);
     sneck_op *op = start_acquire(scene, SNECK_FOREVER);
     settle(scene->client, scene->link);
     assert_int_equal(sneck_op_status(op), SNECK_PENDING);
     sneck_op_cancel(op);
     assert_int_equal(sneck_op_status(op), SNECK_INTERRUPTED);
     assert_true(*sneck_op_error(op) != '\0');
-    assert_int_equal(sneck_lock_release(held), SNECK_OK);
+    let_go(scene);
     settle(scene->client, scene->link);
     assert_false(key_exists(scene->other, "door"));
     assert_int_equal(sneck_lock_token(scene->lock, NULL, 0), 0);
     sneck_op_free(op);
-    sneck_lock_free(held);
 }
 
 /* The server gets to the acquire only after it was given up. */
@@ -108,8 +78,7 @@ static void a_cancelled_acquire_can_be_repeated(void **state)
     sneck_op_cancel(op);
     sneck_op_free(op);
     op = start_acquire(scene, 0);
-    assert_int_equal(finish(scene->link, op), SNECK_OK);
-    sneck_op_free(op);
+    assert_int_equal(end_op(op), SNECK_OK);
     settle(scene->client, scene->link);
     assert_true(key_exists(scene->other, "door"));
     assert_true(sneck_lock_remaining_ms(scene->lock) > 0);
@@ -171,23 +140,21 @@ static int count_and_stop(void *data)
 static void an_interrupt_ends_a_wait_and_leaves_no_key(void **state)
 {
     struct scene *scene = *state;
-    sneck_lock *held = new_lock(scene->other, "door", 60000);
     sneck_op *op = NULL;
     int calls = 0;
-    assert_int_equal(sneck_lock_acquire(held, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_acquire(scene->held, 0), SNECK_OK);
     assert_int_equal(sneck_lock_acquire_start(&op, scene->lock, NULL, SNECK_FOREVER), SNECK_OK);
     assert_int_equal(sneck_op_wait(op, count_and_stop, &calls), SNECK_INTERRUPTED);
     assert_int_equal(calls, 3);
     sneck_op_free(op);
-    assert_int_equal(sneck_lock_release(held), SNECK_OK);
+    let_go(scene);
     assert_false(key_exists(scene->other, "door"));
-    sneck_lock_free(held);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_free, tear_down)
         TEST(a_cancelled_waiter_leaves_the_lock_to_others),
         TEST(an_acquire_cancelled_in_flight_leaves_no_key),
         TEST(an_acquire_freed_in_flight_leaves_no_key),

@@ -1,36 +1,15 @@
 /* Thousands of ops on one link, as an event loop drives them: order, exactness, and what
  * is left behind when they are given up at any time. */
-#include "support.h"
+#include "door.h"
 
-#include <dirent.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define LIMIT_S 100
+#define MANY_LIMIT_S 100
 #define TURNS 10
-#define LONG_MS 600000 /* of leases that must not end during a test */
 #define STALL_MS 500   /* a waiter that is frozen for 1 s may lose its turn, and rightly so */
-
-struct scene {
-    sneck_client *client, *other;
-    sneck_link *link;
-    sneck_lock *held; /* the other's, which has the lock */
-    size_t fds;       /* open before all that */
-};
-
-static size_t count_fds(void)
-{
-    DIR *folder = opendir("/dev/fd");
-    size_t count = 0;
-    assert_non_null(folder);
-    while (readdir(folder))
-        count++;
-    closedir(folder);
-    return count;
-}
 
 /* A number of ops, a tenth of it where everything is slow: under valgrind, as the
  * environment says. */
@@ -39,78 +18,29 @@ static size_t many(size_t count)
     return getenv("SNECK_TEST_FEW") ? count / 10 : count;
 }
 
+static size_t fds; /* open before a test */
+
 static int set_up(void **state)
 {
-    static struct scene scene;
-    empty_server(state);
-    scene.fds = count_fds();
-    scene.client = new_client();
-    scene.other = new_client();
-    scene.link = new_link(scene.client);
-    scene.held = new_lock(scene.other, "door", LONG_MS);
-    assert_int_equal(sneck_lock_acquire(scene.held, 0), SNECK_OK);
-    *state = &scene;
+    fds = count_fds();
+    return set_up_held(state);
+}
+
+static int tear_down_all(void **state)
+{
+    tear_down(state);
+    assert_int_equal(count_fds(), fds);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct scene *scene = *state;
-    sneck_lock_free(scene->held);
-    sneck_link_free(scene->link);
-    sneck_client_free(scene->client);
-    sneck_client_free(scene->other);
-    assert_int_equal(count_fds(), scene->fds);
-    return 0;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void step(sneck_link *link, int at_most_ms)
-{
-    struct pollfd fds[SNECK_LINK_FDS];
-    nfds_t n = (nfds_t)sneck_link_fds(link, fds);
-    int timeout_ms = (int)sneck_link_timeout_ms(link);
-    poll(fds, n, timeout_ms < 0 || timeout_ms > at_most_ms ? at_most_ms : timeout_ms);
-    sneck_link_step(link);
-}
-
-static int64_t count_waiters(struct scene *scene, const char *queue)
-{
-    return COMMAND_INTEGER(scene->other, "ZCARD", queue);
 }
 
 static void step_until_queued(struct scene *scene, int64_t count)
 {
-    time_t limit = time(NULL) + LIMIT_S;
-    while (count_waiters(scene, "{door}:sneck:queue") != count) {
-        assert_true(time(NULL) < limit);
-        step(scene->link, 10);
-    }
+    WITHIN(MANY_LIMIT_S, count_waiters(scene) == count, step_once(scene->link, 10));
 }
 
 static void step_until_quiet(sneck_link *link)
 {
-    time_t limit = time(NULL) + LIMIT_S;
-    while (!sneck_link_quiet(link)) {
-        assert_true(time(NULL) < limit);
-        step(link, 100);
-    }
-}
-
-static void let_go(struct scene *scene)
-{
-    assert_int_equal(sneck_lock_release(scene->held), SNECK_OK);
-}
-
-static void assert_nothing_is_left(struct scene *scene)
-{
-    assert_int_equal(COMMAND_INTEGER(scene->other, "DBSIZE"), 0);
+    WITHIN(MANY_LIMIT_S, sneck_link_quiet(link), step_once(link, 100));
 }
 
 static sneck_op *start_acquire(sneck_lock *lock, sneck_link *link)
@@ -196,13 +126,13 @@ static void go_on(struct tasks *tasks, sneck_op *op)
 
 static void run_tasks(struct tasks *tasks)
 {
-    time_t limit = time(NULL) + LIMIT_S;
-    int64_t last_ms = now_ms();
+    time_t limit = time(NULL) + MANY_LIMIT_S;
+    int64_t last_ms = clock_ms();
     while (tasks->running > 0) {
         assert_true(time(NULL) < limit);
-        step(tasks->scene->link, 100);
-        tasks->stalled = tasks->stalled || now_ms() - last_ms > STALL_MS;
-        last_ms = now_ms();
+        step_once(tasks->scene->link, 100);
+        tasks->stalled = tasks->stalled || clock_ms() - last_ms > STALL_MS;
+        last_ms = clock_ms();
         for (sneck_op *op; (op = sneck_link_ended(tasks->scene->link));)
             go_on(tasks, op);
     }
@@ -349,7 +279,7 @@ static void ten_thousand_ops_given_up_at_random_leave_nothing(void **state)
         for (size_t moves = below(&game, 10); moves > 0; moves--)
             play(&game);
         /* now and then until an answer is there, so that some get somewhere */
-        step(scene->link, below(&game, 4) ? 0 : 10);
+        step_once(scene->link, below(&game, 4) ? 0 : 10);
         take_results(&game);
     }
     release_the_rest(&game);
@@ -372,7 +302,7 @@ static void a_grant_that_comes_after_its_op_was_cancelled_goes_to_the_next(void 
     sneck_op *op = start_acquire(lock, scene->link);
     step_until_queued(scene, 2);
     let_go(scene); /* the server has given the lock to the first, which does not know yet */
-    assert_int_equal(count_waiters(scene, "{door}:sneck:queue"), 1);
+    assert_int_equal(count_waiters(scene), 1);
     sneck_op_cancel(leaving);
     assert_int_equal(finish(scene->link, op), SNECK_OK);
     assert_int_equal(sneck_op_status(leaving), SNECK_INTERRUPTED);
@@ -387,14 +317,6 @@ static void a_grant_that_comes_after_its_op_was_cancelled_goes_to_the_next(void 
 
 /* ------------------------------------------------------------------- freeing a link */
 
-static size_t count_inboxes(struct scene *scene)
-{
-    sneck_reply *reply = COMMAND(scene->other, "PUBSUB", "CHANNELS", "sneck:inbox:*");
-    size_t count = sneck_reply_count(reply);
-    sneck_reply_free(reply);
-    return count;
-}
-
 /* Starts so many acquires, runs the steps, frees the link, and looks. */
 static void free_with_pending(struct scene *scene, size_t count, int steps)
 {
@@ -404,7 +326,7 @@ static void free_with_pending(struct scene *scene, size_t count, int steps)
     for (size_t i = 0; i < count; i++)
         ops[i] = start_acquire(lock, link);
     for (int i = 0; i < steps; i++)
-        step(link, 10);
+        step_once(link, 10);
     sneck_link_free(link);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(sneck_op_status(ops[i]), SNECK_INTERRUPTED);
@@ -420,9 +342,8 @@ static void a_link_is_freed_with_a_thousand_ops_at_any_step(void **state)
     struct scene *scene = *state;
     for (int steps = 0; steps < 12; steps += 3)
         free_with_pending(scene, many(1000), steps);
-    while (count_inboxes(scene) > 0) /* the server has not noticed it yet */
-        step(scene->link, 1);
-    while (count_waiters(scene, "{door}:sneck:queue") > 0) { /* it drops 1,000 at once */
+    STEP_UNTIL(scene->link, count_inboxes(scene) == 0); /* the server has noticed it */
+    while (count_waiters(scene) > 0) { /* it drops 1,000 at once */
         let_go(scene);
         assert_int_equal(sneck_lock_acquire(scene->held, 0), SNECK_OK);
     }
@@ -502,7 +423,7 @@ static void a_link_is_quiet_when_its_cleanups_are_answered(void **state)
     assert_true(sneck_link_quiet(scene->link));
     sneck_op *op = start_acquire(lock, scene->link);
     assert_false(sneck_link_quiet(scene->link));
-    step(scene->link, 0);
+    step_once(scene->link, 0);
     sneck_op_free(op);
     assert_false(sneck_link_quiet(scene->link));
     step_until_quiet(scene->link);
@@ -555,7 +476,7 @@ static void a_link_tells_by_its_generation_of_every_socket(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_all)
         TEST(two_thousand_ops_on_one_link_count_exactly_and_in_their_order),
         TEST(ten_thousand_ops_given_up_at_random_leave_nothing),
         TEST(a_grant_that_comes_after_its_op_was_cancelled_goes_to_the_next),

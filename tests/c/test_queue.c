@@ -1,93 +1,24 @@
 /* The queue as one who steps links sees it: late readers, many waiters, and leaving at any time. */
-#include "support.h"
+#include "door.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MANY 50
 #define CYCLES 1000
-#define LIMIT_S 30
-#define LONG_MS 600000 /* of leases that must not end during a test */
-
-struct scene {
-    sneck_client *client, *other;
-    sneck_link *link, *next;   /* two of the client's */
-    sneck_lock *held;          /* the other's, which has the lock */
-};
-
-static int set_up(void **state)
-{
-    static struct scene scene;
-    empty_server(state);
-    scene.client = new_client();
-    scene.other = new_client();
-    scene.link = new_link(scene.client);
-    scene.next = new_link(scene.client);
-    scene.held = new_lock(scene.other, "door", LONG_MS);
-    assert_int_equal(sneck_lock_acquire(scene.held, 0), SNECK_OK);
-    *state = &scene;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct scene *scene = *state;
-    sneck_lock_free(scene->held);
-    sneck_link_free(scene->link);
-    sneck_link_free(scene->next);
-    sneck_client_free(scene->client);
-    sneck_client_free(scene->other);
-    return 0;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void sleep_ms(long ms)
-{
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
-
-static void step(sneck_link *link)
-{
-    struct pollfd fds[SNECK_LINK_FDS];
-    nfds_t n = (nfds_t)sneck_link_fds(link, fds);
-    poll(fds, n, 5);
-    sneck_link_step(link);
-}
-
-static int64_t count_waiters(struct scene *scene)
-{
-    return COMMAND_INTEGER(scene->other, "ZCARD", "{door}:sneck:queue");
-}
 
 /* Starts an acquire without a limit; it is the last in the queue when this returns. */
 static sneck_op *queue_up(struct scene *scene, sneck_lock *lock, sneck_link *link)
 {
     sneck_op *op = NULL;
-    time_t limit = time(NULL) + LIMIT_S;
     int64_t before = count_waiters(scene);
     assert_int_equal(sneck_lock_acquire_start(&op, lock, link, SNECK_FOREVER), SNECK_OK);
-    while (count_waiters(scene) == before) {
-        assert_int_equal(sneck_op_status(op), SNECK_PENDING);
-        assert_true(time(NULL) < limit);
-        step(link);
-    }
+    STEP_UNTIL(link, count_waiters(scene) != before || sneck_op_status(op) != SNECK_PENDING);
+    assert_int_equal(sneck_op_status(op), SNECK_PENDING);
     return op;
-}
-
-static void let_go(struct scene *scene)
-{
-    assert_int_equal(sneck_lock_release(scene->held), SNECK_OK);
 }
 
 static bool is_ours(struct scene *scene, const sneck_lock *lock)
@@ -101,29 +32,14 @@ static bool is_ours(struct scene *scene, const sneck_lock *lock)
     return ours;
 }
 
-static void assert_nothing_is_left(struct scene *scene)
-{
-    assert_int_equal(COMMAND_INTEGER(scene->other, "DBSIZE"), 0);
-}
-
 static void release_on(sneck_link *link, sneck_lock *lock)
 {
     sneck_op *op = NULL;
     assert_int_equal(sneck_lock_release_start(&op, lock, link), SNECK_OK);
-    assert_int_equal(finish(link, op), SNECK_OK);
-    sneck_op_free(op);
+    assert_int_equal(end_op(op), SNECK_OK);
 }
 
 /* ------------------------------------------------------------------ late readers */
-
-static void wait_until_free(struct scene *scene)
-{
-    time_t limit = time(NULL) + LIMIT_S;
-    while (key_exists(scene->other, "door")) {
-        assert_true(time(NULL) < limit);
-        sleep_ms(20);
-    }
-}
 
 static void a_grant_that_is_read_after_its_lease_does_not_count_as_held(void **state)
 {
@@ -132,10 +48,10 @@ static void a_grant_that_is_read_after_its_lease_does_not_count_as_held(void **s
     sneck_op *op = queue_up(scene, lock, scene->link);
     let_go(scene);
     assert_true(key_exists(scene->other, "door")); /* the grant is out, and nobody reads it */
-    wait_until_free(scene);
+    WITHIN(LIMIT_S, !key_exists(scene->other, "door"), pause_ms(20));
     assert_int_equal(sneck_lock_acquire(scene->held, 0), SNECK_OK);
-    for (int64_t until = now_ms() + 300; now_ms() < until;)
-        step(scene->link);
+    for (int64_t until = clock_ms() + 300; clock_ms() < until;)
+        step_once(scene->link, 5);
     assert_int_equal(sneck_op_status(op), SNECK_PENDING);
     assert_int_equal(sneck_lock_remaining_ms(lock), 0);
     assert_true(is_ours(scene, scene->held));
@@ -154,7 +70,7 @@ static void a_late_reader_gets_a_free_lock_with_a_lease_of_its_own(void **state)
     sneck_lock *lock = new_lock(scene->client, "door", 1000);
     sneck_op *op = queue_up(scene, lock, scene->link);
     let_go(scene);
-    wait_until_free(scene);
+    WITHIN(LIMIT_S, !key_exists(scene->other, "door"), pause_ms(20));
     assert_int_equal(finish(scene->link, op), SNECK_OK);
     int64_t remaining_ms = sneck_lock_remaining_ms(lock);
     int64_t ttl_ms = COMMAND_INTEGER(scene->other, "PTTL", "door");
@@ -172,14 +88,13 @@ static void a_frozen_waiter_costs_the_next_one_a_moment_and_comes_back(void **st
     sneck_lock *lock = new_lock(scene->client, "door", LONG_MS);
     sneck_op *frozen_op = queue_up(scene, frozen, scene->link);
     sneck_op *op = queue_up(scene, lock, scene->next);
-    sleep_ms(350); /* more than what a waiter that runs is trusted for */
+    pause_ms(350); /* more than what a waiter that runs is trusted for */
     let_go(scene);
     int64_t ttl_ms = COMMAND_INTEGER(scene->other, "PTTL", "door");
     assert_true(ttl_ms <= 1000); /* to claim it, and not the lease */
     assert_int_equal(finish(scene->next, op), SNECK_OK);
     assert_true(is_ours(scene, lock));
-    while (count_waiters(scene) == 0) /* it thaws */
-        step(scene->link);
+    STEP_UNTIL(scene->link, count_waiters(scene) != 0); /* it thaws */
     assert_int_equal(sneck_op_status(frozen_op), SNECK_PENDING);
     assert_true(is_ours(scene, lock));
     release_on(scene->next, lock);
@@ -198,13 +113,11 @@ static void a_wait_that_ends_while_its_grant_is_unread_is_decided_one_way(void *
     struct scene *scene = *state;
     sneck_lock *lock = new_lock(scene->client, "door", LONG_MS);
     sneck_op *op = NULL;
-    time_t limit = time(NULL) + LIMIT_S;
     assert_int_equal(sneck_lock_acquire_start(&op, lock, scene->link, 300), SNECK_OK);
-    while (count_waiters(scene) == 0 && sneck_op_status(op) == SNECK_PENDING &&
-           time(NULL) < limit)
-        step(scene->link);
+    STEP_UNTIL(scene->link,
+               count_waiters(scene) != 0 || sneck_op_status(op) != SNECK_PENDING);
     let_go(scene);
-    sleep_ms(350);
+    pause_ms(350);
     int status = finish(scene->link, op);
     assert_true(status == SNECK_OK || status == SNECK_TIMEOUT);
     settle(scene->client, scene->link);
@@ -278,7 +191,7 @@ static void leave_after(struct scene *scene, int steps, bool by_freeing)
     sneck_op *op = NULL;
     assert_int_equal(sneck_lock_acquire_start(&op, lock, link, SNECK_FOREVER), SNECK_OK);
     for (int i = 0; i < steps; i++)
-        step(link);
+        step_once(link, 5);
     assert_int_equal(sneck_op_status(op), SNECK_PENDING);
     if (!by_freeing) {
         sneck_op_cancel(op);
@@ -343,14 +256,6 @@ static void a_waiter_that_leaves_with_its_grant_unread_hands_the_lock_on(void **
     sneck_lock_free(lock);
 }
 
-static size_t count_inboxes(struct scene *scene)
-{
-    sneck_reply *reply = COMMAND(scene->other, "PUBSUB", "CHANNELS", "sneck:inbox:*");
-    size_t count = sneck_reply_count(reply);
-    sneck_reply_free(reply);
-    return count;
-}
-
 static void a_waiter_whose_link_is_freed_is_passed_over(void **state)
 {
     struct scene *scene = *state;
@@ -361,8 +266,7 @@ static void a_waiter_whose_link_is_freed_is_passed_over(void **state)
     sneck_op *op = queue_up(scene, lock, scene->next);
     sneck_link_free(link);
     assert_int_equal(sneck_op_status(leaving), SNECK_INTERRUPTED);
-    while (count_inboxes(scene) > 1) /* the server has not noticed it yet */
-        sleep_ms(1);
+    UNTIL(count_inboxes(scene) <= 1); /* the server has noticed it */
     let_go(scene);
     assert_int_equal(finish(scene->next, op), SNECK_OK);
     release_on(scene->next, lock);
@@ -435,7 +339,7 @@ static void a_waiter_that_lost_its_connection_comes_back_to_its_old_place(void *
         first_entry(scene, before);
         assert_true(COMMAND_INTEGER(scene->other, "CLIENT", "KILL", "TYPE", kinds[i]) > 0);
         do {
-            step(scene->link);
+            step_once(scene->link, 5);
             first_entry(scene, after);
         } while (strcmp(before, after) == 0);
         assert_int_equal(count_waiters(scene), 2);
@@ -457,7 +361,7 @@ static void a_waiter_that_lost_its_connection_comes_back_to_its_old_place(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_held, tear_down)
         TEST(a_grant_that_is_read_after_its_lease_does_not_count_as_held),
         TEST(a_late_reader_gets_a_free_lock_with_a_lease_of_its_own),
         TEST(a_frozen_waiter_costs_the_next_one_a_moment_and_comes_back),

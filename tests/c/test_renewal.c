@@ -80,7 +80,7 @@ static void renewal_survives_the_loss_of_its_connection(void **state)
     for (int i = 1; i <= 3; i++) {
         int64_t before = renewals(other);
         UNTIL(renewals(other) > before);
-        DO(other, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+        kill_others(other);
     }
     int64_t before = renewals(other);
     UNTIL(renewals(other) >= before + 4);
@@ -323,8 +323,7 @@ static void an_acquire_that_the_close_overtakes_holds_nothing(void **state)
     settle(client, link);
     assert_int_equal(sneck_lock_acquire_start(&op, lock, link, 0), SNECK_OK);
     sneck_client_close(client);
-    assert_int_equal(finish(link, op), SNECK_INVALID);
-    sneck_op_free(op);
+    assert_int_equal(end_op(op), SNECK_INVALID);
     assert_int_equal(sneck_lock_token(lock, NULL, 0), 0);
     for (int i = 0; key_exists(other, "door") && i < 1000; i++)
         sneck_link_step(link); /* what cleans up leaves */

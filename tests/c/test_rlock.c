@@ -9,20 +9,40 @@
 
 enum { ME = 1, YOU = 2 };
 
-static sneck_rlock *new_rlock(sneck_client *client, int64_t ttl_ms)
+struct scene {
+    sneck_client *client;
+    sneck_link *link;
+    sneck_rlock *rlock; /* "door" */
+};
+
+static int set_up(void **state)
 {
-    sneck_rlock *rlock = NULL;
+    static struct scene scene;
     sneck_lock_options options = SNECK_LOCK_OPTIONS;
-    options.ttl_ms = ttl_ms;
-    assert_int_equal(sneck_rlock_new(&rlock, client, "door", 4, &options, NULL), SNECK_OK);
-    return rlock;
+    options.ttl_ms = 60000;
+    empty_server(state);
+    scene.client = new_client();
+    scene.link = new_link(scene.client);
+    assert_int_equal(sneck_rlock_new(&scene.rlock, scene.client, "door", 4, &options, NULL),
+                     SNECK_OK);
+    *state = &scene;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct scene *scene = *state;
+    sneck_rlock_free(scene->rlock);
+    sneck_link_free(scene->link);
+    sneck_client_free(scene->client);
+    return 0;
 }
 
 static void its_owner_acquires_it_again_without_a_word_to_the_server(void **state)
 {
-    (void)state;
-    sneck_client *client = new_client(), *other = new_client();
-    sneck_rlock *rlock = new_rlock(client, 60000);
+    struct scene *scene = *state;
+    sneck_client *other = new_client();
+    sneck_rlock *rlock = scene->rlock;
     DO(other, "PING");
     assert_null(sneck_rlock_lock(rlock, ME));
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
@@ -42,17 +62,14 @@ static void its_owner_acquires_it_again_without_a_word_to_the_server(void **stat
     assert_null(sneck_rlock_lock(rlock, ME));
     assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_NOT_OWNER);
     assert_non_null(strstr(sneck_rlock_error(rlock), "door"));
-    sneck_rlock_free(rlock);
-    sneck_client_free(client);
     sneck_client_free(other);
 }
 
 static void owners_exclude_each_other_and_other_locks(void **state)
 {
-    (void)state;
-    sneck_client *client = new_client();
-    sneck_rlock *rlock = new_rlock(client, 60000);
-    sneck_lock *lock = new_lock(client, "door", 60000);
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
+    sneck_lock *lock = new_lock(scene->client, "door", 60000);
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
     assert_int_equal(sneck_rlock_acquire(rlock, YOU, 0), SNECK_BUSY);
     assert_non_null(strstr(sneck_rlock_error(rlock), "held by pid"));
@@ -62,18 +79,15 @@ static void owners_exclude_each_other_and_other_locks(void **state)
     assert_int_equal(sneck_rlock_acquire(rlock, YOU, 0), SNECK_OK);
     assert_int_equal(sneck_rlock_release(rlock, YOU), SNECK_OK);
     sneck_lock_free(lock);
-    sneck_rlock_free(rlock);
-    sneck_client_free(client);
 }
 
 static void a_lost_lease_is_not_counted_further(void **state)
 {
-    (void)state;
-    sneck_client *client = new_client();
-    sneck_rlock *rlock = new_rlock(client, 60000);
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
-    DO(client, "DEL", "door");
+    DO(scene->client, "DEL", "door");
     assert_int_equal(sneck_lock_extend(sneck_rlock_lock(rlock, ME), 0), SNECK_NOT_OWNER);
     assert_int_equal(sneck_rlock_acquire(rlock, YOU, 0), SNECK_OK);
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_NOT_OWNER);
@@ -83,69 +97,52 @@ static void a_lost_lease_is_not_counted_further(void **state)
     assert_int_equal(sneck_rlock_count(rlock, ME), 1);
     assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_NOT_OWNER);
     assert_int_equal(sneck_rlock_count(rlock, ME), 0);
-    assert_true(key_exists(client, "door")); /* what the other one got is its own */
+    assert_true(key_exists(scene->client, "door")); /* what the other one got is its own */
     assert_int_equal(sneck_rlock_release(rlock, YOU), SNECK_OK);
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK); /* begins anew */
     assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_OK);
-    sneck_rlock_free(rlock);
-    sneck_client_free(client);
 }
 
 static void ops_on_a_link_acquire_and_release_it(void **state)
 {
-    (void)state;
-    sneck_client *client = new_client();
-    sneck_link *link = new_link(client);
-    sneck_rlock *rlock = new_rlock(client, 60000);
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
     sneck_lock *lock = NULL;
     sneck_op *op = NULL;
     assert_int_equal(sneck_rlock_acquire_begin(&lock, rlock, ME), SNECK_PENDING);
-    assert_int_equal(sneck_lock_acquire_start(&op, lock, link, 0), SNECK_OK);
-    int status = finish(link, op);
-    sneck_op_free(op);
-    sneck_rlock_acquire_end(rlock, ME, status);
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, scene->link, 0), SNECK_OK);
+    sneck_rlock_acquire_end(rlock, ME, end_op(op));
     assert_int_equal(sneck_rlock_acquire_begin(&lock, rlock, ME), SNECK_OK);
     assert_int_equal(sneck_rlock_count(rlock, ME), 2);
     assert_int_equal(sneck_rlock_release_begin(&lock, rlock, ME), SNECK_OK);
     assert_int_equal(sneck_rlock_release_begin(&lock, rlock, ME), SNECK_PENDING);
-    assert_int_equal(sneck_lock_release_start(&op, lock, link), SNECK_OK);
-    status = finish(link, op);
-    sneck_op_free(op);
-    sneck_rlock_release_end(rlock, ME, status);
+    assert_int_equal(sneck_lock_release_start(&op, lock, scene->link), SNECK_OK);
+    sneck_rlock_release_end(rlock, ME, end_op(op));
     assert_int_equal(sneck_rlock_count(rlock, ME), 0);
-    assert_false(key_exists(client, "door"));
-    sneck_rlock_free(rlock);
-    sneck_link_free(link);
-    sneck_client_free(client);
+    assert_false(key_exists(scene->client, "door"));
 }
 
 static void a_release_that_is_unknown_can_be_repeated(void **state)
 {
-    (void)state;
-    sneck_client *client = new_client();
-    sneck_link *link = new_link(client);
-    sneck_rlock *rlock = new_rlock(client, 60000);
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
     sneck_lock *lock = NULL;
     sneck_op *op = NULL;
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
     assert_int_equal(sneck_rlock_release_begin(&lock, rlock, ME), SNECK_PENDING);
-    assert_int_equal(sneck_lock_release_start(&op, lock, link), SNECK_OK);
+    assert_int_equal(sneck_lock_release_start(&op, lock, scene->link), SNECK_OK);
     sneck_op_cancel(op);
     sneck_rlock_release_end(rlock, ME, sneck_op_status(op));
     sneck_op_free(op);
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_NOT_OWNER);
     assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_OK);
-    assert_false(key_exists(client, "door"));
-    sneck_rlock_free(rlock);
-    sneck_link_free(link);
-    sneck_client_free(client);
+    assert_false(key_exists(scene->client, "door"));
 }
 
 static void a_child_owns_nothing_of_it(void **state)
 {
-    (void)state;
-    sneck_client *client = new_client();
-    sneck_rlock *rlock = new_rlock(client, 60000);
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
     pid_t child = fork();
     if (child == 0) {
@@ -153,15 +150,13 @@ static void a_child_owns_nothing_of_it(void **state)
                     sneck_rlock_release(rlock, ME) == SNECK_NOT_OWNER &&
                     sneck_rlock_acquire(rlock, ME, 0) == SNECK_BUSY;
         sneck_rlock_free(rlock);
-        sneck_client_free(client);
+        sneck_client_free(scene->client);
         _exit(!well);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_OK);
-    sneck_rlock_free(rlock);
-    sneck_client_free(client);
 }
 
 struct adder {
@@ -191,9 +186,8 @@ static void *add_twice_under_it(void *data)
 
 static void threads_of_one_object_exclude_each_other(void **state)
 {
-    (void)state;
-    sneck_client *client = new_client();
-    sneck_rlock *rlock = new_rlock(client, 60000);
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
     struct adder adders[4];
     int count = 0;
     for (uint64_t i = 0; i < 4; i++) {
@@ -205,21 +199,19 @@ static void threads_of_one_object_exclude_each_other(void **state)
     for (int i = 0; i < 4; i++)
         assert_true(adders[i].passed);
     assert_int_equal(count, 200);
-    sneck_rlock_free(rlock);
-    sneck_client_free(client);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(its_owner_acquires_it_again_without_a_word_to_the_server,
-                               empty_server),
-        cmocka_unit_test_setup(owners_exclude_each_other_and_other_locks, empty_server),
-        cmocka_unit_test_setup(a_lost_lease_is_not_counted_further, empty_server),
-        cmocka_unit_test_setup(ops_on_a_link_acquire_and_release_it, empty_server),
-        cmocka_unit_test_setup(a_release_that_is_unknown_can_be_repeated, empty_server),
-        cmocka_unit_test_setup(a_child_owns_nothing_of_it, empty_server),
-        cmocka_unit_test_setup(threads_of_one_object_exclude_each_other, empty_server),
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(its_owner_acquires_it_again_without_a_word_to_the_server),
+        TEST(owners_exclude_each_other_and_other_locks),
+        TEST(a_lost_lease_is_not_counted_further),
+        TEST(ops_on_a_link_acquire_and_release_it),
+        TEST(a_release_that_is_unknown_can_be_repeated),
+        TEST(a_child_owns_nothing_of_it),
+        TEST(threads_of_one_object_exclude_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

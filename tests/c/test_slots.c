@@ -42,6 +42,17 @@ static void the_checksum_is_that_of_the_cluster_specification(void **state)
     assert_int_equal(slot("hello"), 866);
 }
 
+static void a_tag_is_made_for_any_slot(void **state)
+{
+    char tag[TAG_LEN + 1] = "";
+    (void)state;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        make_tag(tag, i);
+        assert_int_equal(strspn(tag, "hijklmnopqrstuvw"), TAG_LEN);
+        assert_int_equal(reference_slot(tag, TAG_LEN), i);
+    }
+}
+
 static void a_tag_stands_between_the_first_braces(void **state)
 {
     (void)state;
@@ -90,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_checksum_is_that_of_the_cluster_specification),
+        cmocka_unit_test(a_tag_is_made_for_any_slot),
         cmocka_unit_test(a_tag_stands_between_the_first_braces),
         cmocka_unit_test(a_queue_is_in_the_slot_of_its_lock),
         cmocka_unit_test(names_of_any_braces_have_their_queue_in_their_slot),

@@ -237,6 +237,7 @@ static void what_the_user_may_not_do_is_told(void **state)
     static const char *const rights[] = {
         "~a +@all",             /* not the other keys */
         "~* +@all -watch",
+        "~* +@all -multi",
         "~* +@all -exec",
         "~first ~last ~middle +@all", /* not the watched key */
     };
@@ -256,6 +257,41 @@ static int watch_only(sneck_tx *tx, void *data)
 {
     (void)data;
     return QUEUE(tx, "SET", "first", "1");
+}
+
+/* Nor where there is no read, or the connection is a new one. */
+static void a_user_that_may_not_multi_writes_nothing(void **state)
+{
+    struct scene *scene = *state;
+    become(scene, "~* +@all -multi");
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(sneck_transact(&scene->results, scene->client, i % 2,
+                                        (const void *const[]){"a"}, (const size_t[]){1},
+                                        &scene->options, watch_only, scene, scene->error),
+                         SNECK_SERVER);
+        assert_string_equal(scene->report.server_code, "NOPERM");
+        assert_non_null(strstr(scene->error, "MULTI"));
+        assert_non_null(strstr(scene->error, "nothing was written"));
+        assert_false(key_exists(scene->other, "first"));
+        if (i == 1)
+            kill_others(scene->other);
+    }
+}
+
+/* What one connection was allowed says nothing of the next. */
+static void each_connection_is_tried(void **state)
+{
+    struct scene *scene = *state;
+    become(scene, "~* +@all");
+    scene->options.attempts = 3; /* that the first one is killed may not be known yet */
+    USE(scene, "SET", "middle", "1");
+    assert_int_equal(transact(scene, write_between), SNECK_OK);
+    DO(scene->other, "DEL", "first");
+    DO(scene->other, "ACL", "SETUSER", "tester", "-multi");
+    kill_others(scene->other);
+    assert_int_equal(transact(scene, write_between), SNECK_SERVER);
+    assert_non_null(strstr(scene->error, "nothing was written"));
+    assert_false(key_exists(scene->other, "first"));
 }
 
 static void nothing_is_written_where_the_watch_is_refused(void **state)
@@ -444,6 +480,8 @@ int main(void)
         TEST(a_body_may_go_on_after_a_read_that_failed),
         TEST(the_key_alone_is_enough_to_be_allowed),
         TEST(what_the_user_may_not_do_is_told),
+        TEST(a_user_that_may_not_multi_writes_nothing),
+        TEST(each_connection_is_tried),
         TEST(nothing_is_written_where_the_watch_is_refused),
         TEST(commands_that_have_no_place_in_a_transaction_are_refused),
         TEST(a_stream_may_be_named_block),

@@ -36,11 +36,6 @@ static int tear_down(void **state)
 
 /* ------------------------------------------------------------------- the faults */
 
-static void kill_all(struct scene *scene)
-{
-    DO(scene->other, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
-}
-
 static void fire(struct scene *scene, sneck_op *op)
 {
     scene->fired = true;
@@ -53,7 +48,7 @@ static void fire(struct scene *scene, sneck_op *op)
         scene->tx = NULL;
         break;
     case KILL:
-        kill_all(scene);
+        kill_others(scene->other);
         return;
     default:
         sneck_client_close(scene->client);

@@ -1,85 +1,9 @@
 /* A transaction step by step: what each step does, in which order they go, who has
  * the turn, and what is left behind. */
-#include "support.h"
+#include "turn.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define ORDER "{a}:sneck:order" /* the lock that is the turn of "a" */
-
-struct scene {
-    sneck_client *client, *other;
-    sneck_lock *order; /* the turn, as others hold it */
-    sneck_tx *tx;
-    sneck_tx_options options;
-    sneck_tx_report report;
-    char error[SNECK_ERROR_SIZE];
-};
-
-static int set_up(void **state)
-{
-    static struct scene scene;
-    empty_server(state);
-    scene = (struct scene){.client = new_client(), .other = new_client(),
-                           .options = SNECK_TX_OPTIONS};
-    scene.options.report = &scene.report;
-    scene.order = new_lock(scene.other, ORDER, 60000);
-    DO(scene.other, "SET", "a", "1");
-    DO(scene.client, "PING");
-    *state = &scene;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct scene *scene = *state;
-    sneck_tx_free(scene->tx);
-    sneck_lock_free(scene->order);
-    sneck_client_free(scene->client);
-    sneck_client_free(scene->other);
-    return 0;
-}
-
-static sneck_tx *make(struct scene *scene)
-{
-    sneck_tx_free(scene->tx);
-    scene->tx = NULL;
-    assert_int_equal(sneck_tx_new(&scene->tx, scene->client, 1, (const void *const[]){"a"},
-                                  (const size_t[]){1}, &scene->options, scene->error), SNECK_OK);
-    return scene->tx;
-}
-
-typedef int start_function(sneck_op **out, sneck_tx *tx);
-
-static sneck_op *start(start_function *function, sneck_tx *tx)
-{
-    sneck_op *op = NULL;
-    assert_int_equal(function(&op, tx), SNECK_OK);
-    return op;
-}
-
-static int end(sneck_op *op)
-{
-    int status = sneck_op_status(op) == SNECK_PENDING ? finish(sneck_op_link(op), op)
-                                                      : sneck_op_status(op);
-    sneck_op_free(op);
-    return status;
-}
-
-static int begin(sneck_tx *tx)
-{
-    return end(start(sneck_tx_begin_start, tx));
-}
-
-static int commit(sneck_tx *tx)
-{
-    return end(start(sneck_tx_commit_start, tx));
-}
-
-static int unwatch(sneck_tx *tx)
-{
-    return end(start(sneck_tx_unwatch_start, tx));
-}
 
 static void read_a(sneck_tx *tx, const char *expected)
 {
@@ -102,8 +26,8 @@ static int64_t connection_of(sneck_tx *tx)
 
 static void steps_commit_what_was_queued(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     assert_int_equal(sneck_tx_conflicts(tx), 0);
     read_a(tx, "1");
@@ -114,69 +38,69 @@ static void steps_commit_what_was_queued(void **state)
     assert_int_equal(finish(sneck_op_link(op), op), SNECK_OK);
     assert_int_equal(sneck_reply_count(sneck_op_reply(op)), 2);
     assert_int_equal(sneck_reply_integer(sneck_reply_item(sneck_op_reply(op), 1)), 1);
-    assert_int_equal(scene->report.attempts, 1);
+    assert_int_equal(turn->report.attempts, 1);
     sneck_tx_free(tx);
-    scene->tx = NULL;
+    turn->tx = NULL;
     assert_int_equal(sneck_reply_count(sneck_op_reply(op)), 2); /* it is the op's */
     assert_null(sneck_op_link(op));
     sneck_op_free(op);
-    assert_value(scene->other, "a", "2");
+    assert_value(turn->other, "a", "2");
 }
 
 static void the_first_begin_on_a_quiet_key_ends_at_once(void **state)
 {
-    struct scene *scene = *state;
-    sneck_op *op = start(sneck_tx_begin_start, make(scene));
+    struct turn *turn = *state;
+    sneck_op *op = start(sneck_tx_begin_start, make(turn));
     assert_int_equal(sneck_op_status(op), SNECK_OK);
     sneck_op_free(op);
 }
 
 static void a_conflict_is_told_and_the_next_attempt_reads_anew(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     read_a(tx, "1");
     int64_t id = connection_of(tx);
-    DO(scene->other, "SET", "a", "theirs");
+    DO(turn->other, "SET", "a", "theirs");
     assert_int_equal(QUEUE(tx, "SET", "a", "stale"), SNECK_OK);
     assert_int_equal(commit(tx), SNECK_CONFLICT);
-    assert_value(scene->other, "a", "theirs");
+    assert_value(turn->other, "a", "theirs");
     assert_int_equal(begin(tx), SNECK_OK);
     assert_int_equal(sneck_tx_conflicts(tx), 1);
     assert_int_equal(connection_of(tx), id);
     read_a(tx, "theirs");
     assert_int_equal(QUEUE(tx, "SET", "a", "ours"), SNECK_OK);
     assert_int_equal(commit(tx), SNECK_OK);
-    assert_value(scene->other, "a", "ours");
-    assert_int_equal(scene->report.attempts, 2);
+    assert_value(turn->other, "a", "ours");
+    assert_int_equal(turn->report.attempts, 2);
 }
 
 static void an_attempt_may_be_begun_again_without_a_commit(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     read_a(tx, "1");
     assert_int_equal(QUEUE(tx, "SET", "a", "dropped"), SNECK_OK);
-    DO(scene->other, "SET", "a", "2"); /* no conflict of the next attempt */
+    DO(turn->other, "SET", "a", "2"); /* no conflict of the next attempt */
     assert_int_equal(begin(tx), SNECK_OK);
     read_a(tx, "2");
     assert_int_equal(QUEUE(tx, "INCR", "n"), SNECK_OK);
     assert_int_equal(commit(tx), SNECK_OK);
-    assert_value(scene->other, "a", "2");
-    assert_value(scene->other, "n", "1");
+    assert_value(turn->other, "a", "2");
+    assert_value(turn->other, "n", "1");
 }
 
 static void attempts_are_used_up_by_begin(void **state)
 {
-    struct scene *scene = *state;
-    scene->options.attempts = 2;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    turn->options.attempts = 2;
+    sneck_tx *tx = make(turn);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(begin(tx), SNECK_OK);
         read_a(tx, "1");
-        DO(scene->other, "SET", "a", "1");
+        DO(turn->other, "SET", "a", "1");
         assert_int_equal(QUEUE(tx, "SET", "a", "ours"), SNECK_OK);
         assert_int_equal(commit(tx), SNECK_CONFLICT);
     }
@@ -190,9 +114,9 @@ static void attempts_are_used_up_by_begin(void **state)
 
 static void a_write_that_fails_does_not_hide_the_replies(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
-    DO(scene->other, "RPUSH", "list", "x");
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
+    DO(turn->other, "RPUSH", "list", "x");
     assert_int_equal(begin(tx), SNECK_OK);
     assert_int_equal(QUEUE(tx, "INCR", "n"), SNECK_OK);
     assert_int_equal(QUEUE(tx, "APPEND", "list", "x"), SNECK_OK);
@@ -200,15 +124,15 @@ static void a_write_that_fails_does_not_hide_the_replies(void **state)
     assert_int_equal(finish(sneck_op_link(op), op), SNECK_SERVER);
     assert_string_equal(sneck_op_server_code(op), "WRONGTYPE");
     assert_int_equal(sneck_reply_integer(sneck_reply_item(sneck_op_reply(op), 0)), 1);
-    assert_int_equal(scene->report.failed, 1);
-    assert_string_equal(scene->report.server_code, "WRONGTYPE");
+    assert_int_equal(turn->report.failed, 1);
+    assert_string_equal(turn->report.server_code, "WRONGTYPE");
     sneck_op_free(op);
 }
 
 static void a_read_that_fails_may_be_followed_by_others(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     sneck_op *op = READ_START(tx, "LLEN", "a");
     assert_int_equal(finish(sneck_op_link(op), op), SNECK_SERVER);
@@ -222,22 +146,22 @@ static void a_read_that_fails_may_be_followed_by_others(void **state)
 
 static void the_guard_is_asked_before_the_commit(void **state)
 {
-    struct scene *scene = *state;
-    sneck_lock *guard = new_lock(scene->client, "door", 60000);
-    scene->options.guard = guard;
-    assert_int_equal(begin(make(scene)), SNECK_NOT_OWNER);
+    struct turn *turn = *state;
+    sneck_lock *guard = new_lock(turn->client, "door", 60000);
+    turn->options.guard = guard;
+    assert_int_equal(begin(make(turn)), SNECK_NOT_OWNER);
     assert_int_equal(sneck_lock_acquire(guard, 0), SNECK_OK);
-    sneck_tx *tx = make(scene);
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     read_a(tx, "1");
     int64_t id = connection_of(tx);
-    DO(scene->other, "SET", "door", "somebody else");
+    DO(turn->other, "SET", "door", "somebody else");
     sneck_lock_free(guard); /* the transaction has a share in it */
     assert_int_equal(QUEUE(tx, "SET", "a", "2"), SNECK_OK);
     assert_int_equal(commit(tx), SNECK_NOT_OWNER);
-    assert_value(scene->other, "a", "1");
-    scene->options.guard = NULL;
-    tx = make(scene);
+    assert_value(turn->other, "a", "1");
+    turn->options.guard = NULL;
+    tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     assert_int_equal(connection_of(tx), id); /* nothing was watched there any more */
 }
@@ -246,11 +170,11 @@ static void the_guard_is_asked_before_the_commit(void **state)
 
 static void steps_out_of_order_are_refused(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(sneck_tx_watch(tx, "b", 1), SNECK_INVALID);
     assert_int_equal(QUEUE(tx, "INCR", "n"), SNECK_INVALID);
-    assert_int_equal(end(READ_START(tx, "GET", "a")), SNECK_INVALID);
+    assert_int_equal(end_op(READ_START(tx, "GET", "a")), SNECK_INVALID);
     assert_int_equal(commit(tx), SNECK_INVALID);
     assert_non_null(strstr(sneck_tx_error(tx), "begin"));
     assert_int_equal(begin(tx), SNECK_OK); /* it is none the worse */
@@ -260,223 +184,201 @@ static void steps_out_of_order_are_refused(void **state)
     assert_int_equal(commit(tx), SNECK_INVALID);
     assert_int_equal(begin(tx), SNECK_INVALID);
     assert_int_equal(unwatch(tx), SNECK_OK);
-    assert_value(scene->other, "n", "1");
+    assert_value(turn->other, "n", "1");
 }
 
 static void a_second_op_at_the_same_time_is_refused(void **state)
 {
-    struct scene *scene = *state;
+    struct turn *turn = *state;
     start_function *const functions[] = {
         sneck_tx_begin_start, sneck_tx_commit_start, sneck_tx_unwatch_start,
     };
-    sneck_tx *tx = make(scene);
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     sneck_op *op = READ_START(tx, "GET", "a");
     assert_int_equal(sneck_op_status(op), SNECK_PENDING);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        assert_int_equal(end(start(functions[i], tx)), SNECK_INVALID);
+        assert_int_equal(end_op(start(functions[i], tx)), SNECK_INVALID);
     sneck_op *second = READ_START(tx, "GET", "a");
     assert_int_equal(sneck_op_status(second), SNECK_INVALID);
     assert_non_null(strstr(sneck_op_error(second), "another"));
     sneck_op_free(second);
     assert_int_equal(QUEUE(tx, "SET", "a", "2"), SNECK_OK); /* sends nothing */
-    assert_int_equal(end(op), SNECK_OK);
+    assert_int_equal(end_op(op), SNECK_OK);
     assert_int_equal(commit(tx), SNECK_OK);
-    assert_value(scene->other, "a", "2");
+    assert_value(turn->other, "a", "2");
 }
 
 static void nothing_joins_a_commit_under_way(void **state)
 {
-    struct scene *scene = *state;
-    sneck_lock *guard = new_lock(scene->client, "door", 60000);
+    struct turn *turn = *state;
+    sneck_lock *guard = new_lock(turn->client, "door", 60000);
     assert_int_equal(sneck_lock_acquire(guard, 0), SNECK_OK);
-    scene->options.guard = guard;
-    sneck_tx *tx = make(scene);
+    turn->options.guard = guard;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     assert_int_equal(QUEUE(tx, "INCR", "n"), SNECK_OK);
     sneck_op *op = start(sneck_tx_commit_start, tx); /* asks for the guard first */
     assert_int_equal(QUEUE(tx, "INCR", "n"), SNECK_INVALID);
     assert_int_equal(sneck_tx_watch(tx, "b", 1), SNECK_INVALID);
-    assert_int_equal(end(op), SNECK_OK);
-    assert_value(scene->other, "n", "1");
+    assert_int_equal(end_op(op), SNECK_OK);
+    assert_value(turn->other, "n", "1");
     sneck_lock_free(guard);
 }
 
 static void a_closed_client_refuses_steps(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     read_a(tx, "1");
     assert_int_equal(QUEUE(tx, "SET", "a", "2"), SNECK_OK);
-    sneck_client_close(scene->client);
+    sneck_client_close(turn->client);
     assert_int_equal(commit(tx), SNECK_INVALID);
     assert_int_equal(begin(tx), SNECK_INVALID);
     assert_int_equal(unwatch(tx), SNECK_INVALID);
-    assert_value(scene->other, "a", "1");
+    assert_value(turn->other, "a", "1");
 }
 
 /* ------------------------------------------------------------- what it leaves behind */
 
 static void unwatch_gives_the_connection_back_clean(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     read_a(tx, "1");
     int64_t id = connection_of(tx);
     assert_int_equal(QUEUE(tx, "SET", "a", "2"), SNECK_OK);
     assert_int_equal(unwatch(tx), SNECK_OK);
-    assert_value(scene->other, "a", "1");
-    tx = make(scene);
+    assert_value(turn->other, "a", "1");
+    tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     assert_int_equal(connection_of(tx), id);
-    DO(scene->other, "SET", "a", "2");
+    DO(turn->other, "SET", "a", "2");
     assert_int_equal(unwatch(tx), SNECK_OK);
     assert_int_equal(unwatch(tx), SNECK_OK);
 }
 
 static void unwatch_ends_well_also_when_its_connection_is_lost(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     read_a(tx, "1");
     sneck_op *op = start(sneck_tx_unwatch_start, tx);
-    DO(scene->other, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
-    assert_int_equal(end(op), SNECK_OK);
+    kill_others(turn->other);
+    assert_int_equal(end_op(op), SNECK_OK);
 }
 
 static void a_commit_of_nothing_unwatches(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     int64_t id = connection_of(tx);
     sneck_op *op = start(sneck_tx_commit_start, tx);
     assert_int_equal(finish(sneck_op_link(op), op), SNECK_OK);
     assert_null(sneck_op_reply(op));
     sneck_op_free(op);
-    assert_int_equal(begin(make(scene)), SNECK_OK);
-    assert_int_equal(connection_of(scene->tx), id);
+    assert_int_equal(begin(make(turn)), SNECK_OK);
+    assert_int_equal(connection_of(turn->tx), id);
 }
 
 static void a_connection_that_watches_is_closed_when_it_is_freed(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     int64_t id = connection_of(tx);
-    assert_int_equal(begin(make(scene)), SNECK_OK);
-    assert_int_not_equal(connection_of(scene->tx), id);
+    assert_int_equal(begin(make(turn)), SNECK_OK);
+    assert_int_not_equal(connection_of(turn->tx), id);
 }
 
 static void the_client_may_go_first(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     assert_int_equal(begin(tx), SNECK_OK);
     sneck_op *op = READ_START(tx, "GET", "a");
-    sneck_client_free(scene->client);
-    scene->client = new_client();
+    sneck_client_free(turn->client);
+    turn->client = new_client();
     assert_int_equal(finish(sneck_op_link(op), op), SNECK_OK);
     sneck_tx_free(tx);
-    scene->tx = NULL;
+    turn->tx = NULL;
     assert_string_equal(text_of(sneck_op_reply(op)), "1");
     sneck_op_free(op);
 }
 
 /* --------------------------------------------------------------------- the turn */
 
-static size_t count_waiters(struct scene *scene)
-{
-    sneck_waiter *waiters;
-    size_t count;
-    assert_int_equal(sneck_lock_waiters(&waiters, &count, scene->order), SNECK_OK);
-    sneck_waiters_free(waiters);
-    return count;
-}
-
-/* Starts a read that finds the turn taken, and steps until it waits for it. */
-static sneck_op *wait_for_turn(struct scene *scene)
-{
-    sneck_tx *tx = make(scene);
-    assert_int_equal(begin(tx), SNECK_OK);
-    sneck_op *op = READ_START(tx, "GET", "a");
-    while (count_waiters(scene) == 0) {
-        step_once(sneck_op_link(op), 10);
-        assert_int_equal(sneck_op_status(op), SNECK_PENDING);
-    }
-    return op;
-}
-
 static void a_reader_waits_for_its_turn_and_reads_again(void **state)
 {
-    struct scene *scene = *state;
-    assert_int_equal(sneck_lock_acquire(scene->order, 0), SNECK_OK);
-    sneck_op *op = wait_for_turn(scene);
-    sneck_tx *tx = scene->tx;
-    DO(scene->other, "SET", "a", "theirs");
-    assert_int_equal(sneck_lock_release(scene->order), SNECK_OK);
+    struct turn *turn = *state;
+    assert_int_equal(sneck_lock_acquire(turn->order, 0), SNECK_OK);
+    sneck_op *op = wait_for_turn(turn);
+    sneck_tx *tx = turn->tx;
+    DO(turn->other, "SET", "a", "theirs");
+    assert_int_equal(sneck_lock_release(turn->order), SNECK_OK);
     assert_int_equal(finish(sneck_op_link(op), op), SNECK_OK);
     assert_string_equal(text_of(sneck_op_reply(op)), "theirs");
     sneck_op_free(op);
-    assert_true(key_exists(scene->other, ORDER));
+    assert_true(key_exists(turn->other, ORDER));
     assert_int_equal(QUEUE(tx, "SET", "a", "ours"), SNECK_OK);
     assert_int_equal(commit(tx), SNECK_OK);
     assert_int_equal(sneck_tx_conflicts(tx), 0);
-    assert_false(key_exists(scene->other, ORDER));
-    assert_value(scene->other, "a", "ours");
+    assert_false(key_exists(turn->other, ORDER));
+    assert_value(turn->other, "a", "ours");
 }
 
 static void whoever_has_the_turn_gives_it_up_by_unwatch(void **state)
 {
-    struct scene *scene = *state;
-    assert_int_equal(sneck_lock_acquire(scene->order, 0), SNECK_OK);
-    sneck_op *op = wait_for_turn(scene);
-    assert_int_equal(sneck_lock_release(scene->order), SNECK_OK);
-    assert_int_equal(end(op), SNECK_OK);
-    assert_true(key_exists(scene->other, ORDER));
-    assert_int_equal(unwatch(scene->tx), SNECK_OK);
-    assert_false(key_exists(scene->other, ORDER));
+    struct turn *turn = *state;
+    assert_int_equal(sneck_lock_acquire(turn->order, 0), SNECK_OK);
+    sneck_op *op = wait_for_turn(turn);
+    assert_int_equal(sneck_lock_release(turn->order), SNECK_OK);
+    assert_int_equal(end_op(op), SNECK_OK);
+    assert_true(key_exists(turn->other, ORDER));
+    assert_int_equal(unwatch(turn->tx), SNECK_OK);
+    assert_false(key_exists(turn->other, ORDER));
 }
 
 static void who_does_not_wait_any_more_leaves_the_queue(void **state)
 {
-    struct scene *scene = *state;
-    assert_int_equal(sneck_lock_acquire(scene->order, 0), SNECK_OK);
-    sneck_op *op = wait_for_turn(scene);
+    struct turn *turn = *state;
+    assert_int_equal(sneck_lock_acquire(turn->order, 0), SNECK_OK);
+    sneck_op *op = wait_for_turn(turn);
     sneck_op_cancel(op);
-    assert_int_equal(unwatch(scene->tx), SNECK_OK);
-    assert_int_equal(count_waiters(scene), 0);
-    assert_int_equal(end(op), SNECK_INTERRUPTED);
-    assert_int_equal(end(wait_for_turn(scene)), SNECK_OK); /* waits no longer than 1 s */
+    assert_int_equal(unwatch(turn->tx), SNECK_OK);
+    assert_int_equal(count_waiting(turn), 0);
+    assert_int_equal(end_op(op), SNECK_INTERRUPTED);
+    assert_int_equal(end_op(wait_for_turn(turn)), SNECK_OK); /* waits no longer than 1 s */
 }
 
 static void the_turn_is_taken_after_three_conflicts(void **state)
 {
-    struct scene *scene = *state;
-    sneck_tx *tx = make(scene);
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
     for (int i = 0; i < 5; i++) {
         assert_int_equal(begin(tx), SNECK_OK);
-        assert_true(key_exists(scene->other, ORDER) == (i >= 3));
+        assert_true(key_exists(turn->other, ORDER) == (i >= 3));
         read_a(tx, "1");
-        DO(scene->other, "SET", "a", "1");
+        DO(turn->other, "SET", "a", "1");
         assert_int_equal(QUEUE(tx, "SET", "a", "ours"), SNECK_OK);
         assert_int_equal(commit(tx), SNECK_CONFLICT);
     }
-    assert_true(key_exists(scene->other, ORDER)); /* kept between two attempts */
+    assert_true(key_exists(turn->other, ORDER)); /* kept between two attempts */
     assert_int_equal(begin(tx), SNECK_OK);
     read_a(tx, "1");
     assert_int_equal(QUEUE(tx, "SET", "a", "ours"), SNECK_OK);
     assert_int_equal(commit(tx), SNECK_OK);
-    assert_false(key_exists(scene->other, ORDER));
+    assert_false(key_exists(turn->other, ORDER));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_turn, tear_down_turn)
         TEST(steps_commit_what_was_queued),
         TEST(the_first_begin_on_a_quiet_key_ends_at_once),
         TEST(a_conflict_is_told_and_the_next_attempt_reads_anew),

@@ -3,19 +3,13 @@
 local sneck = require "sneck"
 local support = require "support"
 
-local HERE = "arguments_spec.lua:%d+: "
+local refused = support.refused
 local client, lock
 
 before_each(function()
     client = support.nowhere()
     lock = client:lock("door")
 end)
-
-local function refused(pattern, call)
-    local ok, err = pcall(call)
-    assert.is_false(ok)
-    assert.matches(HERE .. pattern, err)
-end
 
 describe("a duration", function()
     local zero = {0, 0.0, -0.0}

@@ -87,11 +87,13 @@ static void fail(const struct run *run, const char *what, const char *detail)
     exit(1);
 }
 
-/* What a coroutine throws is thrown again by the loop, as any other error. */
+/* What a coroutine throws is thrown again by the loop, as any other error. And
+ * luaL_checkstack() says of any reason that the stack overflows. */
 static bool is_for_memory(lua_State *L, int rc)
 {
     const char *message = rc == LUA_ERRRUN ? lua_tostring(L, -1) : NULL;
-    return rc == LUA_ERRMEM || (message && strcmp(message, "not enough memory") == 0);
+    return rc == LUA_ERRMEM || (message && (strcmp(message, "not enough memory") == 0 ||
+                                            strstr(message, "stack overflow (")));
 }
 
 /* Returns whether an allocation failed; none does for a negative index. */

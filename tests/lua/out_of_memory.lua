@@ -81,6 +81,34 @@ local function use_blocks(client)
     end))
 end
 
+local function use_leases(client)
+    local lock = client:lock(name, {
+        ttl = 60, label = "l", renew = false, max_hold = 60, fence = true,
+    })
+    do
+        local held <close> = assert(lock:clone():hold(60))
+        assert(held:fence() > 0 and held:lease() == "held" and not held:lost())
+        assert(held:keep_alive() and held:keep_alive(false))
+        local adopted = client:adopt(name, held:token(), {ttl = 60})
+        assert(adopted:hold():owned())
+    end
+    assert(select(3, lock:keep_alive()) == "NOT_OWNER")
+    assert(select(3, lock:clone():release()) == "NOT_OWNER")
+end
+
+local function use_reentrant(client)
+    local lock = client:rlock(name, {ttl = 60, wait = 0})
+    do
+        local _ <close> = assert(lock:hold())
+        assert(lock:acquire() and lock:extend() and lock:release())
+        assert(coroutine.wrap(function() return select(3, lock:acquire()) end)() == "BUSY")
+        assert(lock:owned() and tostring(lock:clone()))
+    end
+    assert(select(3, lock:release()) == "NOT_OWNER")
+    assert(lock:acquire()) -- left to the collector
+    assert(client:force_release(name))
+end
+
 local function use_update(client)
     local key = name .. ":updated"
     local function add(old)
@@ -151,6 +179,8 @@ use_adopted(client)
 use_queue(client, lock)
 use_ops(client, lock)
 use_blocks(client)
+use_leases(client)
+use_reentrant(client)
 use_update(client)
 use_guarded(client, lock)
 use_failing(client)

@@ -1,4 +1,5 @@
 -- What the specs share: clients of the test's server, and names of their own.
+local luassert = require "luassert"
 local sneck = require "sneck"
 
 local support = {url = assert(os.getenv("SNECK_TEST_URL"), "run by tests/lua/test_lua.py")}
@@ -32,6 +33,19 @@ end
 function support.collect()
     collectgarbage()
     collectgarbage()
+end
+
+--- A function for update: the number that is one more, 1 for none.
+function support.add_one(old)
+    return tonumber(old or 0) + 1
+end
+
+--- The call throws an error of its own line, in its own file.
+function support.refused(pattern, call)
+    local file = debug.getinfo(call, "S").short_src:match("[^/]*$"):gsub("%p", "%%%0")
+    local ok, err = pcall(call)
+    luassert.is_false(ok)
+    luassert.matches("^[^\n]*" .. file .. ":%d+: " .. pattern, err)
 end
 
 return support

@@ -1,7 +1,7 @@
 -- Transactions without a lock, as Lua has them.
 local support = require "support"
 
-local HERE = "transaction_spec.lua:%d+: "
+local add_one, refused = support.add_one, support.refused
 local client, other, name
 
 before_each(function()
@@ -9,23 +9,12 @@ before_each(function()
     name = support.name()
 end)
 
-local function add_one(old)
-    return tonumber(old or 0) + 1
-end
-
 -- Neither is the connection within a MULTI, nor is anything watched on it any more.
 local function assert_clean()
     other:execute("DEL", name)
     other:execute("INCR", name)
     local results = client:transaction({}, function(tx) tx:queue("GET", name) end, {attempts = 1})
     assert.same({"1", n = 1}, results)
-end
-
--- The call throws an error of the user's line.
-local function refused(pattern, call)
-    local ok, err = pcall(call)
-    assert.is_false(ok)
-    assert.matches("^[^\n]*" .. HERE .. pattern, err)
 end
 
 -- ------------------------------------------------------------- transactions

@@ -2,24 +2,13 @@
 local sneck = require "sneck"
 local support = require "support"
 
-local HERE = "update_spec.lua:%d+: "
+local add_one, refused = support.add_one, support.refused
 local client, other, name
 
 before_each(function()
     client, other = support.connect(), support.connect()
     name = support.name()
 end)
-
-local function add_one(old)
-    return tonumber(old or 0) + 1
-end
-
--- The call throws an error of the user's line.
-local function refused(pattern, call)
-    local ok, err = pcall(call)
-    assert.is_false(ok)
-    assert.matches("^[^\n]*" .. HERE .. pattern, err)
-end
 
 describe("update", function()
     it("writes what its function returns, and gives it", function()

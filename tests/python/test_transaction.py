@@ -561,6 +561,23 @@ def test_a_lost_connection_runs_the_function_again(client: sneck.Client, name: s
     assert client.execute("GET", name) == b"3"
 
 
+def test_a_commit_is_not_sent_where_the_connection_is_gone(server: Server, name: str) -> None:
+    """TCP takes what is sent to a closed connection, and the outcome would be unknown."""
+    seen: list[bytes | None] = []
+
+    def function(tx: sneck.Transaction) -> None:
+        seen.append(tx.get(name))
+        number = tx.execute("CLIENT", "ID")
+        if len(seen) == 1:
+            assert other.execute("CLIENT", "KILL", "ID", str(number)) == 1
+        tx.queue("SET", name, "ours")
+
+    with sneck.connect(server.tcp_url) as own, sneck.connect(server.url) as other:
+        assert own.transaction(function, name) == [b"OK"]
+        assert own.stats().unknown == 0
+    assert seen == [None, None]
+
+
 def test_a_client_that_is_closed_says_so(server: Server, name: str) -> None:
     client = sneck.connect(server.url)
     client.close()

@@ -76,47 +76,61 @@ static const char *verb_connect(struct actor *actor, const struct arguments *a,
 
 /* --------------------------------------------------------------------- locks */
 
-static size_t find_slot(const struct actor *actor, const struct word *name)
+struct named *actor_named(struct actor *actor, const struct word *name)
 {
     size_t i = 0;
-    while (i < actor->lock_count &&
-           (actor->locks[i].name.len != name->bytes.len ||
-            memcmp(actor->locks[i].name.at, name->bytes.at, name->bytes.len) != 0))
+    while (i < actor->named_count &&
+           (actor->named[i].name.len != name->bytes.len ||
+            memcmp(actor->named[i].name.at, name->bytes.at, name->bytes.len) != 0))
         i++;
-    return i;
+    if (i == LOCKS_MAX)
+        abort();
+    if (i == actor->named_count) {
+        bytes_add(&actor->named[i].name, name->bytes.at, name->bytes.len);
+        actor->named_count++;
+    }
+    return &actor->named[i];
 }
 
 static void put_lock(struct actor *actor, const struct word *name, sneck_lock *lock)
 {
-    size_t i = find_slot(actor, name);
-    if (i == LOCKS_MAX)
-        abort();
-    if (i < actor->lock_count) {
-        sneck_lock_free(actor->locks[i].lock);
-    } else {
-        bytes_add(&actor->locks[i].name, name->bytes.at, name->bytes.len);
-        actor->lock_count++;
-    }
-    actor->locks[i].lock = lock;
+    struct named *named = actor_named(actor, name);
+    sneck_lock_free(named->lock);
+    named->lock = lock;
 }
 
-static bool is_yes(const struct arguments *a, const char *key)
+static bool read_flag(const struct arguments *a, const char *key, const char **wrong)
 {
     const char *text = arguments_text(a, key);
-    return text && strcmp(text, "yes") == 0;
+    if (text && strcmp(text, "yes") != 0)
+        *wrong = "a flag is yes, or not there";
+    return text != NULL;
+}
+
+bool actor_lock_options(const struct arguments *a, sneck_lock_options *out, const char **wrong)
+{
+    *out = (sneck_lock_options)SNECK_LOCK_OPTIONS;
+    *wrong = NULL;
+    out->ttl_ms = arguments_ms(a, "ttl", out->ttl_ms);
+    out->label = arguments_text(a, "label");
+    out->poll_ms = arguments_ms(a, "poll", out->poll_ms);
+    out->max_hold_ms = arguments_ms(a, "max_hold", out->max_hold_ms);
+    out->fair = read_flag(a, "fair", wrong);
+    out->renew = read_flag(a, "renew", wrong);
+    out->fence = read_flag(a, "fence", wrong);
+    return out->fair || out->renew || out->fence || out->label || arguments_text(a, "ttl") ||
+           arguments_text(a, "poll") || arguments_text(a, "max_hold");
 }
 
 /* Makes a lock object by the step's options; NULL when that is refused. */
 static sneck_lock *make_lock(struct actor *actor, const struct arguments *a,
                              const char *token, size_t token_len, struct words *outcome)
 {
-    sneck_lock_options options = SNECK_LOCK_OPTIONS;
+    sneck_lock_options options;
+    const char *wrong;
     const struct bytes *name = &a->places[0]->bytes;
     sneck_lock *lock = NULL;
-    options.ttl_ms = arguments_ms(a, "ttl", options.ttl_ms);
-    options.label = arguments_text(a, "label");
-    options.fair = is_yes(a, "fair");
-    options.poll_ms = arguments_ms(a, "poll", options.poll_ms);
+    actor_lock_options(a, &options, &wrong);
     int rc = token ? sneck_lock_adopt(&lock, actor->client, name->at, name->len, token,
                                       token_len, &options, NULL)
                    : sneck_lock_new(&lock, actor->client, name->at, name->len, &options, NULL);
@@ -129,13 +143,19 @@ static sneck_lock *make_lock(struct actor *actor, const struct arguments *a,
 static sneck_lock *use_lock(struct actor *actor, const struct arguments *a, bool fresh,
                             struct words *outcome)
 {
-    size_t i = find_slot(actor, a->places[0]);
-    if (i < actor->lock_count && !fresh)
-        return actor->locks[i].lock;
+    struct named *named = actor_named(actor, a->places[0]);
+    if (named->lock && !fresh)
+        return named->lock;
     sneck_lock *lock = make_lock(actor, a, NULL, 0, outcome);
     if (lock)
         put_lock(actor, a->places[0], lock);
     return lock;
+}
+
+int64_t actor_wait_ms(const struct arguments *a)
+{
+    const char *wait = arguments_text(a, "wait");
+    return wait && strcmp(wait, "forever") == 0 ? SNECK_FOREVER : arguments_ms(a, "wait", 0);
 }
 
 static void outcome_token(struct words *outcome, const sneck_lock *lock)
@@ -180,7 +200,8 @@ void actor_put_outcome(const struct call *call, struct words *outcome)
     } else if (call->status != SNECK_OK) {
         outcome_fail(outcome, call->status, call->server_code);
     } else if (call->kind == CALL_ACQUIRE) {
-        outcome_token(outcome, call->lock);
+        outcome_token(outcome, call->rlock ? sneck_rlock_lock(call->rlock, call->owner)
+                                           : call->lock);
     } else if (call->kind == CALL_FORCE_RELEASE) {
         outcome_ok_yes(outcome, call->was_held);
     } else if (call->reply.count > 0) {
@@ -200,8 +221,7 @@ static bool run_call(struct actor *actor, struct call *call, bool leave)
     return false;
 }
 
-/* The same, and puts down what came of it. */
-static void do_call(struct actor *actor, struct call *call, bool leave, struct words *outcome)
+void actor_do_call(struct actor *actor, struct call *call, bool leave, struct words *outcome)
 {
     if (run_call(actor, call, leave)) {
         actor_put_outcome(call, outcome);
@@ -231,21 +251,17 @@ sneck_lock *actor_lock(struct actor *actor, const struct word *name, struct word
 static const char *verb_acquire(struct actor *actor, const struct arguments *a, bool leave,
                                 struct words *outcome)
 {
-    const char *wrong = arguments_check(a, 1, "ttl label fair poll wait");
-    const char *wait = arguments_text(a, "wait"), *fair = arguments_text(a, "fair");
-    if (wrong)
-        return wrong;
-    if (fair && strcmp(fair, "yes") != 0)
-        return "fair is yes, or not there";
-    bool fresh = arguments_text(a, "ttl") || arguments_text(a, "label") || fair ||
-                 arguments_text(a, "poll");
+    sneck_lock_options options;
+    const char *wrong, *refused = arguments_check(a, 1, LOCK_OPTIONS " wait");
+    bool fresh = actor_lock_options(a, &options, &wrong);
+    if (refused || wrong)
+        return refused ? refused : wrong;
     sneck_lock *lock = use_lock(actor, a, fresh, outcome);
     if (!lock)
         return NULL;
     struct call *call = make_call(actor, CALL_ACQUIRE, lock);
-    bool forever = wait && strcmp(wait, "forever") == 0;
-    call->ms = forever ? SNECK_FOREVER : arguments_ms(a, "wait", 0);
-    do_call(actor, call, leave, outcome);
+    call->ms = actor_wait_ms(a);
+    actor_do_call(actor, call, leave, outcome);
     return NULL;
 }
 
@@ -266,7 +282,7 @@ static const char *verb_owner(struct actor *actor, const struct arguments *a,
         return NULL;
     struct call *call = make_call(actor, kind, lock);
     call->ms = arguments_ms(a, "ttl", 0);
-    do_call(actor, call, false, outcome);
+    actor_do_call(actor, call, false, outcome);
     if (token && !actor->waiting)
         sneck_lock_free(lock);
     return NULL;
@@ -400,7 +416,7 @@ static const char *verb_force_release(struct actor *actor, const struct argument
         return wrong;
     sneck_lock *lock = use_lock(actor, a, false, outcome);
     if (lock)
-        do_call(actor, make_call(actor, CALL_FORCE_RELEASE, lock), false, outcome);
+        actor_do_call(actor, make_call(actor, CALL_FORCE_RELEASE, lock), false, outcome);
     return NULL;
 }
 
@@ -448,7 +464,7 @@ static const char *verb_execute(struct actor *actor, const struct words *step, s
     struct call *call = make_call(actor, CALL_EXECUTE, NULL);
     for (size_t i = 2; i < count; i++)
         words_add_bytes(&call->command, step->at[i].bytes.at, step->at[i].bytes.len);
-    do_call(actor, call, false, outcome);
+    actor_do_call(actor, call, false, outcome);
     return NULL;
 }
 
@@ -497,6 +513,8 @@ const char *actor_run(struct actor *actor, const struct words *step, size_t coun
         return "the actor is still waiting";
     if (leave && !word_is(a.verb, "acquire"))
         return "only an acquire may be left waiting";
+    if (leave && arguments_text(&a, "owner"))
+        return "an owner's acquire is not left waiting";
     if (word_is(a.verb, "connect"))
         return verb_connect(actor, &a, v, outcome);
     if (!actor->client) {
@@ -509,6 +527,10 @@ const char *actor_run(struct actor *actor, const struct words *step, size_t coun
     if (execute)
         return verb_execute(actor, step, count, outcome);
     wrong = actor_run_tx(actor, step, count, &a, &known, outcome);
+    if (!known)
+        wrong = actor_run_lease(actor, &a, &known, outcome);
+    if (!known)
+        wrong = actor_run_rlock(actor, &a, &known, outcome);
     return known ? wrong : run_verb(actor, &a, leave, outcome);
 }
 
@@ -536,9 +558,10 @@ bool actor_close(struct actor *actor)
     }
     if (!actor_close_tx(actor))
         return false;
-    for (size_t i = 0; i < actor->lock_count; i++) {
-        sneck_lock_free(actor->locks[i].lock);
-        free(actor->locks[i].name.at);
+    for (size_t i = 0; i < actor->named_count; i++) {
+        sneck_lock_free(actor->named[i].lock);
+        sneck_rlock_free(actor->named[i].rlock);
+        free(actor->named[i].name.at);
     }
     if (actor->client)
         actor->driver->close(actor->link);

@@ -6,17 +6,21 @@
 
 #define LOCKS_MAX 8
 
+/* What an actor has by one name; NULL: not made yet. */
+struct named {
+    struct bytes name;
+    sneck_lock *lock;
+    sneck_rlock *rlock;
+};
+
 /* A client of its own, with one lock object per name. */
 struct actor {
     char name[32];
     const struct driver *driver;
     sneck_client *client;        /* NULL until the first use */
     sneck_link *link;
-    struct {
-        struct bytes name;
-        sneck_lock *lock;
-    } locks[LOCKS_MAX];
-    size_t lock_count;
+    struct named named[LOCKS_MAX];
+    size_t named_count;
     struct call *waiting;        /* the call that a step left pending, or NULL */
     struct session *session;     /* the transaction that is open, or NULL */
     struct words keys;           /* of the last transaction or update */
@@ -43,14 +47,36 @@ const char *actor_resume(struct actor *actor, bool leave, struct words *outcome)
 const char *actor_run_tx(struct actor *actor, const struct words *step, size_t count,
                          const struct arguments *a, bool *known, struct words *outcome);
 
+bool actor_is_tx_verb(const struct word *verb);
+
 /* Gives up the transaction that is open. False: it does not end. */
 bool actor_close_tx(struct actor *actor);
+
+/* The verbs about what is known of a lease, and what keeps it. */
+const char *actor_run_lease(struct actor *actor, const struct arguments *a, bool *known,
+                            struct words *outcome);
+
+/* The verbs that have an `owner`, where they have one. */
+const char *actor_run_rlock(struct actor *actor, const struct arguments *a, bool *known,
+                            struct words *outcome);
 
 /* For these verbs. The actor's object for the name; NULL, with an outcome, when it
  * cannot be made. */
 sneck_lock *actor_lock(struct actor *actor, const struct word *name, struct words *outcome);
+struct named *actor_named(struct actor *actor, const struct word *name);
 struct call *actor_new_call(const struct actor *actor, enum call_kind kind);
 void actor_free_call(struct call *call);
+
+/* The options that make a new lock object, and whether there is one; `*wrong` when one is
+ * not understood. */
+#define LOCK_OPTIONS "ttl label fair poll renew fence max_hold"
+bool actor_lock_options(const struct arguments *a, sneck_lock_options *out, const char **wrong);
+
+/* The wait of an acquire. */
+int64_t actor_wait_ms(const struct arguments *a);
+
+/* Runs a call, and puts down what came of it; one that is left waiting is the actor's. */
+void actor_do_call(struct actor *actor, struct call *call, bool leave, struct words *outcome);
 
 /* Runs a call to its end; NULL, or that it did not end. */
 const char *actor_finish(struct actor *actor, struct call *call);

@@ -264,6 +264,11 @@ static enum call_kind kind_of(const struct word *verb)
     return CALL_EXECUTE;
 }
 
+bool actor_is_tx_verb(const struct word *verb)
+{
+    return kind_of(verb) != CALL_EXECUTE;
+}
+
 static const char *run_session_verb(struct actor *actor, const struct words *step, size_t count,
                                     const struct arguments *a, enum call_kind kind,
                                     struct words *outcome)

@@ -58,8 +58,17 @@ static int run_waiters(struct call *call)
     return status;
 }
 
+static int run_owners(const struct call *call)
+{
+    if (call->kind == CALL_RELEASE)
+        return sneck_rlock_release(call->rlock, call->owner);
+    return sneck_rlock_acquire(call->rlock, call->owner, call->ms);
+}
+
 static int run_function(struct call *call)
 {
+    if (call->rlock)
+        return run_owners(call);
     switch (call->kind) {
     case CALL_ACQUIRE:
         return sneck_lock_acquire(call->lock, call->ms);
@@ -95,8 +104,9 @@ static void finish(struct call *call)
 {
     if (call->kind > CALL_EXECUTE) /* it has its own message and code word */
         return;
-    const char *message = call->lock ? sneck_lock_error(call->lock)
-                                     : sneck_client_error(call->client);
+    const char *message = call->rlock  ? sneck_rlock_error(call->rlock)
+                          : call->lock ? sneck_lock_error(call->lock)
+                                       : sneck_client_error(call->client);
     snprintf(call->error, sizeof call->error, "%s", call->status ? message : "");
     if (call->status == SNECK_SERVER)
         find_server_code(call->server_code, sizeof call->server_code, message);

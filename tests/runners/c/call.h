@@ -28,6 +28,8 @@ struct call {
     sneck_client *client;
     sneck_link *link;            /* the actor's; NULL in blocking mode */
     sneck_lock *lock;            /* NULL from CALL_EXECUTE on */
+    sneck_rlock *rlock;          /* in its place, for one of its owners; or NULL */
+    uint64_t owner;
     int64_t ms;                  /* the wait of an acquire, the ttl of an extend or a write */
     struct words command;        /* of CALL_EXECUTE, CALL_READ and CALL_QUEUE; or all keys;
                                   * or the key, the expected and the new value */

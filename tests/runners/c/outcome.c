@@ -136,6 +136,17 @@ static bool matches_range(const char *range, const struct word *got)
            number >= low && number <= high;
 }
 
+/* Whether it is a number greater than the variable's. */
+static bool matches_above(const struct word *variable, const struct word *got,
+                          const struct variables *v)
+{
+    const char *name = variable->bytes.at + 1;
+    const struct bytes *value = variable_find(v, name, strlen(name));
+    int64_t low, number;
+    return value && read_number(value->at, &low) && read_number(got->bytes.at, &number) &&
+           number > low;
+}
+
 static bool matches_word(const struct word *expected, const struct word *got,
                          struct variables *v)
 {
@@ -153,18 +164,29 @@ static bool says_no_more(const struct word *expected, size_t count)
     return (count == 1 && word_is(expected, "ok")) || (count == 2 && word_is(expected, "fail"));
 }
 
+/* Compares one word with what stands at `*at`, which may be two. */
+static bool matches_value(const struct word *expected, size_t count, size_t *at,
+                          const struct word *got, struct variables *v)
+{
+    bool two = *at > 0 && *at + 1 < count;
+    if (two && word_is(&expected[*at], "in"))
+        return matches_range(expected[++*at].bytes.at, got);
+    if (two && word_is(&expected[*at], "above"))
+        return matches_above(&expected[++*at], got, v);
+    return matches_word(&expected[*at], got, v);
+}
+
 bool outcome_matches(const struct word *expected, size_t count, const struct words *got,
                      struct variables *v)
 {
-    size_t e = 0, g = 0;
-    for (; e < count && g < got->count; e++, g++) {
-        bool range = e > 0 && e + 1 < count && word_is(&expected[e], "in");
-        bool same = range ? matches_range(expected[++e].bytes.at, &got->at[g])
-                          : matches_word(&expected[e], &got->at[g], v);
-        if (!same)
-            return false;
-    }
-    return e == count && (g == got->count || says_no_more(expected, count));
+    size_t e = 0, g = 0, bound = v->count;
+    bool same = true;
+    for (; same && e < count && g < got->count; e++, g++)
+        same = matches_value(expected, count, &e, &got->at[g], v);
+    same = same && e == count && (g == got->count || says_no_more(expected, count));
+    if (!same)
+        variables_cut(v, bound);
+    return same;
 }
 
 /* ------------------------------------------------------------------ checking */
@@ -177,6 +199,12 @@ static bool is_status(const char *name)
     return false;
 }
 
+static bool is_variable(const struct word *word)
+{
+    return !word->quoted && *word->bytes.at == '$' &&
+           variable_name_len(word->bytes.at + 1) == word->bytes.len - 1 && word->bytes.len > 1;
+}
+
 static const char *check_values(const struct word *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -185,8 +213,9 @@ static const char *check_values(const struct word *values, size_t count)
         if (word_is(word, "in") &&
             (i + 1 == count || !read_range(values[i + 1].bytes.at, &low, &high)))
             return "in is not followed by A..B";
-        if (!word->quoted && *word->bytes.at == '$' &&
-            variable_name_len(word->bytes.at + 1) != word->bytes.len - 1)
+        if (word_is(word, "above") && (i + 1 == count || !is_variable(&values[i + 1])))
+            return "above is not followed by a variable";
+        if (!word->quoted && *word->bytes.at == '$' && !is_variable(word))
             return "not the name of a variable";
     }
     return NULL;

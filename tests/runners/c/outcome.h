@@ -17,7 +17,7 @@ void outcome_fail(struct words *out, int status, const char *server_code);
 void outcome_reply(struct words *out, const sneck_reply *reply);
 void outcome_labels(struct words *out, const sneck_waiter *list, size_t count);
 
-/* Compares, and binds the variables that are new. */
+/* Compares, and binds the variables that are new if all is as expected. */
 bool outcome_matches(const struct word *expected, size_t count, const struct words *got,
                      struct variables *v);
 

@@ -14,6 +14,7 @@
 
 #define ACTORS_MAX 8
 #define CONTROL_TIMEOUT_MS 60000
+#define UNTIL_TRIES 1000      /* with pauses of 10 ms */
 
 struct settings {
     const char *socket, *address, *proxy, *cluster, *control, *redis;
@@ -110,16 +111,21 @@ static size_t count_left(const struct words *words)
 }
 
 /* The calls left waiting go on meanwhile, so it is the control socket that sleeps. */
-static const char *run_sleep(struct run *run, const struct words *words)
+static const char *pass_time(struct run *run, const struct word *ms)
 {
-    int64_t ms;
     struct words outcome = {0};
-    if (words->count != 2 || !read_number(words->at[1].bytes.at, &ms) || ms < 0)
-        return "sleep is not followed by milliseconds";
-    control(run, "SLEEP", &words->at[1], 1, &outcome);
+    control(run, "SLEEP", ms, 1, &outcome);
     bool slept = word_is(&outcome.at[0], "ok");
     words_clear(&outcome);
     return slept ? NULL : "the control socket does not sleep";
+}
+
+static const char *run_sleep(struct run *run, const struct words *words)
+{
+    int64_t ms;
+    if (words->count != 2 || !read_number(words->at[1].bytes.at, &ms) || ms < 0)
+        return "sleep is not followed by milliseconds";
+    return pass_time(run, &words->at[1]);
 }
 
 static const char *run_plain(struct run *run, const struct words *words, size_t left,
@@ -171,6 +177,36 @@ static const char *run_words(struct run *run, const struct words *words, size_t 
     return run_actor(run, words, left, outcome);
 }
 
+/* The step without its `until`, again until the outcome is the expected one. */
+static const char *run_until(struct run *run, const struct words *words, size_t left,
+                             struct words *outcome)
+{
+    const struct word *expected = words->at + left + 1, *verb = &words->at[2];
+    size_t expected_count = words->count - left - 1;
+    struct words once = {0}, pause = {0};
+    const char *wrong = NULL;
+    if (left < 3 || word_is(verb, "...") || actor_is_tx_verb(verb) || word_is(expected, "...") ||
+        word_is(&words->at[0], "fault:") || word_is(&words->at[0], "server:"))
+        return "until stands before a verb that may be repeated";
+    once.count = words->count - 1;
+    once.at = calloc(once.count, sizeof *once.at);
+    if (!once.at)
+        abort();
+    once.at[0] = words->at[0]; /* the bytes stay the step's */
+    memcpy(&once.at[1], &words->at[2], (once.count - 1) * sizeof *once.at);
+    words_add_keyword(&pause, "10");
+    for (int tries = UNTIL_TRIES; !wrong && tries > 0; tries--) {
+        words_clear(outcome);
+        wrong = run_words(run, &once, left - 1, outcome);
+        if (wrong || outcome_matches(expected, expected_count, outcome, &run->variables))
+            break;
+        wrong = pass_time(run, pause.at);
+    }
+    free(once.at);
+    words_clear(&pause);
+    return wrong;
+}
+
 static void show_words(struct bytes *to, const struct word *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -210,7 +246,9 @@ static bool run_step(struct run *run, const char *text, struct bytes *message)
     wrong = left == words.count
                 ? "no outcome"
                 : outcome_check(words.at + left + 1, words.count - left - 1);
-    if (!wrong)
+    if (!wrong && left > 1 && word_is(&words.at[1], "until"))
+        wrong = run_until(run, &words, left, &outcome);
+    else if (!wrong)
         wrong = run_words(run, &words, left, &outcome);
     if (!wrong)
         passed = judge(run, &words, left, &outcome, message);

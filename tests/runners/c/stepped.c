@@ -75,6 +75,24 @@ static int start_op(sneck_op **op, struct call *call)
     }
 }
 
+/* An owner's call begins and ends around an op on the lock that is told here. False: it
+ * has ended already. */
+static bool begin_owners(struct call *call)
+{
+    call->status = call->kind == CALL_ACQUIRE
+        ? sneck_rlock_acquire_begin(&call->lock, call->rlock, call->owner)
+        : sneck_rlock_release_begin(&call->lock, call->rlock, call->owner);
+    return call->status == SNECK_PENDING;
+}
+
+static void end_owners(const struct call *call)
+{
+    if (call->kind == CALL_ACQUIRE)
+        sneck_rlock_acquire_end(call->rlock, call->owner, call->status);
+    else
+        sneck_rlock_release_end(call->rlock, call->owner, call->status);
+}
+
 /* These have no ops. */
 static bool on_thread(const struct call *call)
 {
@@ -92,6 +110,8 @@ static void start(struct call *call)
         session_steps_start(call);
         return;
     }
+    if (call->rlock && !begin_owners(call))
+        return;
     if (start_op(&op, call) != SNECK_OK)
         abort();
     call->under_way = op;
@@ -149,6 +169,8 @@ static void finish(struct call *call)
     snprintf(call->server_code, sizeof call->server_code, "%s", sneck_op_server_code(op));
     if (call->status == SNECK_OK)
         take_result(call, op);
+    if (call->rlock)
+        end_owners(call);
     sneck_op_free(op);
     call->under_way = NULL;
 }
@@ -185,6 +207,8 @@ static bool wait_call(struct call *call, int64_t ms)
         return wait_for_thread(call, limit_ms);
     if (call->kind >= CALL_BEGIN)
         return wait_for_session(call, limit_ms);
+    if (!call->under_way)
+        return true;
     while (sneck_op_status(call->under_way) == SNECK_PENDING) {
         if (now_ms() >= limit_ms)
             return false;

@@ -134,11 +134,15 @@ void variable_bind(struct variables *v, const char *name, const void *bytes, siz
     v->count++;
 }
 
+void variables_cut(struct variables *v, size_t count)
+{
+    while (v->count > count)
+        free(v->at[--v->count].value.at);
+}
+
 void variables_clear(struct variables *v)
 {
-    for (size_t i = 0; i < v->count; i++)
-        free(v->at[i].value.at);
-    v->count = 0;
+    variables_cut(v, 0);
 }
 
 /* ------------------------------------------------------------------- reading */

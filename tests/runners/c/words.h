@@ -59,6 +59,7 @@ struct variables {
 
 const struct bytes *variable_find(const struct variables *v, const char *name, size_t len);
 void variable_bind(struct variables *v, const char *name, const void *bytes, size_t len);
+void variables_cut(struct variables *v, size_t count); /* forgets all but the first */
 void variables_clear(struct variables *v);
 
 /* The length of the name behind a `$`; 0 when it is none. */

@@ -3,9 +3,13 @@
 -- An actor has at most one call under way, and touches no lock object of it before it has ended.
 -- One that is left waiting is an op: whenever a step is given time, all of these are stepped, those
 -- of the actors whose turn it is not, too.
+local arguments = require "arguments"
 local casefile = require "casefile"
 local outcome = require "outcome"
 local sneck = require "sneck"
+
+local flag, limit, milliseconds, seconds, value_of, whole = arguments.flag, arguments.limit,
+  arguments.milliseconds, arguments.seconds, arguments.value_of, arguments.whole
 
 local LEAVE_MS = 80 -- how long a call that should wait is watched
 local LIMIT_MS = 30000 -- what a call gets to end
@@ -19,6 +23,12 @@ actor.__index = actor
 --- What a verb gives, in place of an outcome, that ends the function of a transaction.
 actor.ENDS = {}
 
+--- The verbs of transactions, which `until` does not repeat, and `...`.
+actor.ONCE = {
+  begin = true, read = true, queue = true, watch = true, conflicts = true, commit = true,
+  abort = true, raise = true, ["..."] = true,
+}
+
 local under_way = {} -- the ops of calls that were left waiting, as keys
 local innermost -- the session of the transaction that was begun last
 
@@ -26,64 +36,9 @@ local innermost -- the session of the transaction that was begun last
 -- outcome of the step under way, and `go_on` does the steps behind it until a verb gives ENDS.
 function actor.new(sockets, how, judge, go_on)
   return setmetatable({
-    sockets = sockets, how = how, judge = judge, go_on = go_on, locks = {},
+    sockets = sockets, how = how, judge = judge, go_on = go_on, locks = {}, rlocks = {},
+    owners = {},
   }, actor)
-end
-
--- ----------------------------------------------------------------- arguments
-
--- `places`: how many words are no options; nil: any number.
-local function arguments(words, places, ...)
-  local given, known = {options = {}, words = {}}, {}
-  for _, key in ipairs({...}) do
-    known[key] = true
-  end
-  for _, word in ipairs(words) do
-    if not word.key then
-      given[#given + 1], given.words[#given + 1] = word.data, word
-    elseif known[word.key] then
-      given.options[word.key] = word.data
-    else
-      casefile.refuse("unknown option")
-    end
-  end
-  if places and #given ~= places then
-    casefile.refuse("wrong number of arguments")
-  end
-  return given
-end
-
-local function seconds(milliseconds)
-  return milliseconds and tonumber(milliseconds) / 1000
-end
-
-local function flag(text)
-  if text and text ~= "yes" then
-    casefile.refuse("a flag is yes, or not there")
-  end
-  return text and true
-end
-
-local function limit(text)
-  return text == "forever" and math.huge or seconds(text)
-end
-
--- The bare word `nil` is no value.
-local function value_of(word)
-  return not casefile.is(word, "nil") and word.data or nil
-end
-
--- Every word as an argument.
-local function whole(words)
-  local all = {}
-  for i, word in ipairs(words) do
-    all[i] = casefile.whole(word)
-  end
-  return table.unpack(all)
-end
-
-local function milliseconds(time)
-  return math.floor(time * 1000 + 0.5)
 end
 
 -- --------------------------------------------------------------------- calls
@@ -136,6 +91,30 @@ function actor:owner(given)
     return self:lock(given[1])
   end
   return try(self:made().adopt, self.client, given[1], token)
+end
+
+-- ---------------------------------------------------------- re-entrant locks
+
+-- An owner is a coroutine, which makes one call after the other.
+local function new_owner()
+  return coroutine.wrap(function(call, ...)
+    local answer = table.pack(pcall(call, ...))
+    while true do
+      local following = table.pack(coroutine.yield(table.unpack(answer, 1, answer.n)))
+      answer = table.pack(pcall(table.unpack(following, 1, following.n)))
+    end
+  end)
+end
+
+-- Calls as the owner that the options name, and tells the outcome; throws what the call does.
+function actor:as_owner(options, call, ...)
+  local name = tonumber(options.owner) or casefile.refuse("an owner is a number")
+  self.owners[name] = self.owners[name] or new_owner()
+  local well, result = self.owners[name](call, ...)
+  if not well then
+    error(result, 0)
+  end
+  return result
 end
 
 -- ------------------------------------------------------------ calls that wait
@@ -194,7 +173,7 @@ end
 local verbs = {}
 
 function verbs.connect(self, words)
-  local given = arguments(words, 0, "url", "through", "timeout", "connect_timeout", "prefix",
+  local given = arguments.read(words, 0, "url", "through", "timeout", "connect_timeout", "prefix",
     "label", "client_name")
   local options, through = given.options, given.options.through
   if self.client then
@@ -213,47 +192,82 @@ function verbs.connect(self, words)
   return made and outcome.ok() or failure
 end
 
-function verbs.acquire(self, words, leave)
-  local given = arguments(words, 1, "ttl", "label", "fair", "poll", "wait")
-  local name, options = given[1], given.options
-  if options.ttl or options.label or options.fair or options.poll then
-    local lock, refused = try(self:made().lock, self.client, name, {
-      ttl = seconds(options.ttl),
-      label = options.label,
-      fair = flag(options.fair),
-      poll = seconds(options.poll),
-    })
-    if not lock then
-      return refused
-    end
-    self.locks[name] = lock
+-- The options of a lock object; nil: none is given, so that no new one is to be made.
+local function lock_options(options)
+  local read = {
+    ttl = seconds(options.ttl),
+    label = options.label,
+    fair = flag(options.fair),
+    poll = seconds(options.poll),
+    renew = flag(options.renew),
+    fence = flag(options.fence),
+    max_hold = seconds(options.max_hold),
+  }
+  return next(read) and read
+end
+
+-- The actor's object for the name, of the kind that has its objects in `made`: a new one where
+-- options are given, or there is none.
+function actor:use(made, make, name, options)
+  local read, failure = lock_options(options), nil
+  local lock = not read and made[name]
+  if not lock then
+    lock, failure = try(make, self:made(), name, read)
+    made[name] = lock or made[name]
   end
-  local lock, failure = self:lock(name)
+  return lock, failure
+end
+
+function verbs.acquire(self, words, leave)
+  local given = arguments.read(words, 1, "ttl", "label", "fair", "poll", "wait", "renew", "fence",
+    "max_hold", "owner")
+  local name, options = given[1], given.options
+  local client = self:made()
+  local made, make = self.locks, client.lock
+  if options.owner then
+    made, make = self.rlocks, client.rlock
+  end
+  local lock, failure = self:use(made, make, name, options)
   if not lock then
     return failure
   end
   -- a lock that is made without `wait` waits without a limit
   local wait = options.wait ~= "forever" and seconds(options.wait or "0") or nil
-  if leave then
-    return self:start(lock, wait)
+  local function acquire()
+    local _, missed = try(lock.acquire, lock, wait)
+    return token_of(lock, missed)
   end
-  local _, missed = try(lock.acquire, lock, wait)
-  return token_of(lock, missed)
+  if options.owner and leave then
+    casefile.refuse("an owner's acquire is not left waiting")
+  elseif options.owner then
+    return self:as_owner(options, acquire)
+  end
+  return leave and self:start(lock, wait) or acquire()
+end
+
+-- Calls a method of the actor's re-entrant lock as an owner.
+function actor:ask_owner(given, tell)
+  local lock, failure = self:use(self.rlocks, self:made().rlock, given[1], {})
+  return failure or self:as_owner(given.options, tell, lock)
 end
 
 function verbs.release(self, words)
-  local lock, failure = self:owner(arguments(words, 1, "token"))
+  local given = arguments.read(words, 1, "token", "owner")
+  if given.options.owner then
+    return self:ask_owner(given, function(rlock) return done(rlock.release, rlock) end)
+  end
+  local lock, failure = self:owner(given)
   return failure or done(lock.release, lock)
 end
 
 function verbs.extend(self, words)
-  local given = arguments(words, 1, "ttl", "token")
+  local given = arguments.read(words, 1, "ttl", "token")
   local lock, failure = self:owner(given)
   return failure or done(lock.extend, lock, seconds(given.options.ttl))
 end
 
 function verbs.adopt(self, words)
-  local given = arguments(words, 2, "ttl")
+  local given = arguments.read(words, 2, "ttl")
   local lock, failure = try(self:made().adopt, self.client, given[1], given[2],
     {ttl = seconds(given.options.ttl)})
   self.locks[given[1]] = lock or self.locks[given[1]]
@@ -261,17 +275,64 @@ function verbs.adopt(self, words)
 end
 
 function verbs.remaining(self, words)
-  local lock, failure = self:lock(arguments(words, 1)[1])
+  local lock, failure = self:lock(arguments.read(words, 1)[1])
   return failure or outcome.ok(milliseconds(lock:remaining()))
 end
 
 function verbs.owned(self, words)
-  local lock, failure = self:lock(arguments(words, 1)[1])
+  local given = arguments.read(words, 1, "owner")
+  if given.options.owner then
+    return self:ask_owner(given, function(rlock) return outcome.yes(rlock:owned()) end)
+  end
+  local lock, failure = self:lock(given[1])
   return failure or outcome.yes(lock:owned())
 end
 
+function verbs.lease(self, words)
+  local lock, failure = self:lock(arguments.read(words, 1)[1])
+  return failure or outcome.ok(lock:lease())
+end
+
+function verbs.lost(self, words)
+  local lock, failure = self:lock(arguments.read(words, 1)[1])
+  return failure or outcome.yes(lock:lost())
+end
+
+function verbs.fence(self, words)
+  local lock, failure = self:lock(arguments.read(words, 1)[1])
+  if failure then
+    return failure
+  end
+  return lock:fence() and outcome.ok(lock:fence()) or outcome.of("nil")
+end
+
+local STATES = {on = true, off = false}
+
+function verbs.keep_alive(self, words)
+  local given = arguments.read(words, 2)
+  local on = STATES[given[2]]
+  if on == nil then
+    casefile.refuse("keep_alive is on, or off")
+  end
+  local lock, failure = self:lock(given[1])
+  return failure or done(lock.keep_alive, lock, on)
+end
+
+function verbs.clone(self, words)
+  local given = arguments.read(words, 2)
+  local lock, failure = self:lock(given[1])
+  if failure then
+    return failure
+  elseif self.locks[given[2]] then
+    casefile.refuse("the name of the clone is taken")
+  end
+  local clone, refused = try(lock.clone, lock)
+  self.locks[given[2]] = clone
+  return refused or outcome.ok()
+end
+
 function verbs.token(self, words)
-  local lock, failure = self:lock(arguments(words, 1)[1])
+  local lock, failure = self:lock(arguments.read(words, 1)[1])
   if failure then
     return failure
   end
@@ -279,7 +340,7 @@ function verbs.token(self, words)
 end
 
 function verbs.locked(self, words)
-  local lock, failure = self:lock(arguments(words, 1)[1])
+  local lock, failure = self:lock(arguments.read(words, 1)[1])
   if failure then
     return failure
   end
@@ -297,7 +358,7 @@ local FIELDS = {
 }
 
 function verbs.holder(self, words)
-  local given = arguments(words, 2)
+  local given = arguments.read(words, 2)
   local field = FIELDS[given[2]] or casefile.refuse("unknown field")
   local lock, failure = self:lock(given[1])
   if failure then
@@ -308,7 +369,7 @@ function verbs.holder(self, words)
 end
 
 function verbs.waiters(self, words)
-  local given = arguments(words, #words == 2 and 2 or 1)
+  local given = arguments.read(words, #words == 2 and 2 or 1)
   local name, count = given[1], tonumber(given[2])
   local client = self:made()
   local found, failure = try(client.waiters, client, name)
@@ -325,12 +386,12 @@ end
 
 function verbs.force_release(self, words)
   local client = self:made()
-  local held, failure = try(client.force_release, client, arguments(words, 1)[1])
+  local held, failure = try(client.force_release, client, arguments.read(words, 1)[1])
   return failure or outcome.yes(held)
 end
 
 function verbs.stats(self, words)
-  local name = arguments(words, 1)[1]
+  local name = arguments.read(words, 1)[1]
   local value = self:made():stats()[name] or casefile.refuse("unknown field")
   return outcome.ok(name == "wait" and milliseconds(value) or value)
 end
@@ -380,8 +441,8 @@ function actor:tell(tell, call, ...)
 end
 
 function verbs.update(self, words)
-  local given = arguments(words, 1, "add", "append", "delete", "keep", "ttl", "attempts", "wait",
-    "guard")
+  local given = arguments.read(words, 1, "add", "append", "delete", "keep", "ttl", "attempts",
+    "wait", "guard")
   local change
   for name in pairs(CHANGES) do
     if given.options[name] and change then
@@ -400,14 +461,14 @@ function verbs.update(self, words)
 end
 
 function verbs.compare_and_set(self, words)
-  local given = arguments(words, 3, "ttl")
+  local given = arguments.read(words, 3, "ttl")
   local client = self:made()
   return self:tell(outcome.yes, client.compare_and_set, client, given[1], value_of(given.words[2]),
     value_of(given.words[3]), {ttl = seconds(given.options.ttl)})
 end
 
 function verbs.compare_and_delete(self, words)
-  local given = arguments(words, 2)
+  local given = arguments.read(words, 2)
   local client = self:made()
   return self:tell(outcome.yes, client.compare_and_delete, client, given[1], given[2])
 end
@@ -423,7 +484,7 @@ local DETAILS = {
 }
 
 function verbs.failure(self, words)
-  local name = arguments(words, 1)[1]
+  local name = arguments.read(words, 1)[1]
   if not DETAILS[name] or not self.details or self.details[name] == nil then
     casefile.refuse("unknown field")
   end
@@ -448,7 +509,7 @@ local function run_function(self, session, tx)
 end
 
 function verbs.begin(self, words)
-  local given = arguments(words, nil, "attempts", "wait", "guard")
+  local given = arguments.read(words, nil, "attempts", "wait", "guard")
   if self.session then
     casefile.refuse("the actor is in a transaction")
   end
@@ -487,13 +548,13 @@ function verbs.watch(self, words)
 end
 
 function verbs.conflicts(self, words)
-  arguments(words, 0)
+  arguments.read(words, 0)
   return outcome.ok(self:tx():conflicts())
 end
 
 local function end_by(ending)
   return function(self, words)
-    arguments(words, 0)
+    arguments.read(words, 0)
     self:tx()
     if self.session ~= innermost then
       casefile.refuse("the transaction that was begun last ends first")

@@ -91,13 +91,20 @@ end
 
 -- ------------------------------------------------------------------ checking
 
+local function is_variable(word)
+  return word and not word.quoted and word.data:find("^%$%l[%l%d_]*$")
+end
+
 local function check_values(words)
   for at = 2, #words do
     local word = words[at]
     if is(word, "in") and not (words[at + 1] and words[at + 1].data:find("^%-?%d+%.%.%-?%d+$")) then
       casefile.refuse("in is not followed by A..B")
     end
-    if not word.quoted and word.data:find("^%$") and not word.data:find("^%$%l[%l%d_]*$") then
+    if is(word, "above") and not is_variable(words[at + 1]) then
+      casefile.refuse("above is not followed by a variable")
+    end
+    if not word.quoted and word.data:find("^%$") and not is_variable(word) then
       casefile.refuse("not the name of a variable")
     end
   end
@@ -127,10 +134,20 @@ local function is_marker(word)
   return is(word, "nil") or is(word, "[") or is(word, "]")
 end
 
+local function integer(text)
+  return text and text:find("^%-?%d+$") and math.tointeger(tonumber(text))
+end
+
 local function matches_range(limits, got)
   local low, high = limits.data:match("^(%-?%d+)%.%.(%-?%d+)$")
-  local number = got.data:find("^%-?%d+$") and math.tointeger(tonumber(got.data))
+  local number = integer(got.data)
   return low and number and number >= tonumber(low) and number <= tonumber(high)
+end
+
+-- Whether it is a number greater than the variable's.
+local function matches_above(variable, got, variables)
+  local low, number = integer(variables[variable.data:sub(2)]), integer(got.data)
+  return low and number and number > low
 end
 
 local function matches_variable(name, got, variables)
@@ -155,23 +172,32 @@ local function says_no_more(expected)
   return (#expected == 1 and is(expected[1], "ok")) or (#expected == 2 and is(expected[1], "fail"))
 end
 
---- Compares, and binds the variables that are new.
+--- Compares, and binds the variables that are new if all is as expected.
 function outcome.matches(expected, got, variables)
-  local e, g = 1, 1
+  local e, g, bound = 1, 1, setmetatable({}, {__index = variables})
   while e <= #expected and g <= #got do
     local same
     if e > 1 and is(expected[e], "in") then
       e = e + 1
       same = matches_range(expected[e], got[g])
+    elseif e > 1 and is(expected[e], "above") then
+      e = e + 1
+      same = matches_above(expected[e], got[g], bound)
     else
-      same = matches_word(expected[e], got[g], variables)
+      same = matches_word(expected[e], got[g], bound)
     end
     if not same then
       return false
     end
     e, g = e + 1, g + 1
   end
-  return e > #expected and (g > #got or says_no_more(expected))
+  if e <= #expected or (g <= #got and not says_no_more(expected)) then
+    return false
+  end
+  for name, text in pairs(bound) do
+    variables[name] = text
+  end
+  return true
 end
 
 return outcome

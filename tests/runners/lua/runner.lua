@@ -10,6 +10,7 @@ local mode = require "mode"
 local outcome = require "outcome"
 
 local CONTROL_TIMEOUT = 60
+local UNTIL_TRIES, UNTIL_PAUSE_MS = 1000, 10
 
 local settings, files = {}, {}
 local variables, actors, sockets = {}, {}, {}
@@ -85,6 +86,24 @@ local function run_sleep(words)
   actor.pass(tonumber(words[2].data), how.sleep)
 end
 
+-- Repeats a step until its outcome is the expected one. Returns the last outcome.
+local function do_until(words)
+  local once = actor.ONCE[words[2] and not words[2].quoted and words[2].data or "..."]
+  if once or casefile.is(words[1], "fault:") or casefile.is(words[1], "server:")
+    or casefile.is(expected[1], "...") then
+    casefile.refuse("until stands before a verb that may be repeated")
+  end
+  local got
+  for _ = 1, UNTIL_TRIES do
+    got = do_words(words, false)
+    if outcome.matches(expected, got, variables) then
+      break
+    end
+    actor.pass(UNTIL_PAUSE_MS, sleep)
+  end
+  return got
+end
+
 -- Cuts a step into what to do and the outcome that is expected.
 local function split(words)
   local left, right = {}, {}
@@ -109,7 +128,13 @@ local function run_step(text)
   end
   local left
   left, expected = split(words)
-  local got = do_words(left, casefile.is(expected[1], "..."))
+  local got
+  if left[2] and casefile.is(left[2], "until") then
+    table.remove(left, 2)
+    got = do_until(left)
+  else
+    got = do_words(left, casefile.is(expected[1], "..."))
+  end
   if got == actor.ENDS then
     return true
   end

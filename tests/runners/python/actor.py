@@ -14,6 +14,7 @@ from typing import Any
 
 import outcome
 from casefile import CaseError, Word
+from owner import Owner
 from session import Committed, Function, Raised, Session
 
 import sneck
@@ -77,6 +78,9 @@ LOCK_OPTIONS: dict[str, Callable[[bytes], object]] = {
     "label": bytes.decode,
     "fair": flag,
     "poll": seconds,
+    "renew": flag,
+    "fence": flag,
+    "max_hold": seconds,
 }
 
 
@@ -87,6 +91,7 @@ def limit(text: bytes) -> float | None:
 
 # the verbs of an open transaction; begin opens one
 TX_VERBS = {"read", "queue", "watch", "conflicts", "commit", "abort", "raise"}
+ONCE = {"begin", "..."} | TX_VERBS  # what `until` does not repeat
 TX_OPTIONS: dict[str, Callable[[bytes], object]] = {"attempts": int, "wait": limit}
 
 
@@ -152,10 +157,15 @@ class Arguments:
 class Actor:
     """A client with one lock object per name; it is made at its first use."""
 
-    def __init__(self, sockets: Mapping[str, str]) -> None:
+    def __init__(
+        self, sockets: Mapping[str, str], make: Callable[..., sneck.Client] = sneck.connect
+    ) -> None:
         self._sockets = sockets
+        self._make = make
         self._client: sneck.Client | None = None
         self._locks: dict[bytes, sneck.Lock] = {}
+        self._rlocks: dict[bytes, sneck.RLock] = {}
+        self._owners: dict[int, Owner] = {}
         self._waiting: Call | None = None
         self._session: Session | None = None
         self._failure: Exception | None = None  # the last one
@@ -172,6 +182,8 @@ class Actor:
         if leave and verb != "acquire":
             raise CaseError("only an acquire may be left waiting")
         arguments = Arguments(words)
+        if leave and "owner" in arguments.options:
+            raise CaseError("an owner's acquire is not left waiting")
         if verb == "begin":
             return self._begin(arguments)
         function = getattr(self, f"_verb_{verb}", None)
@@ -199,13 +211,15 @@ class Actor:
             return False
         if self._session is not None:
             self._do(self._abort)
+        for owner in self._owners.values():
+            owner.end()
         if self._client is not None:
             self._client.close()
         return True
 
     def connect(self, url: str, **options: object) -> None:
         """Make the client."""
-        self._client = sneck.connect(url, **options)  # type: ignore[arg-type]
+        self._client = self._make(url, **options)
 
     def _guarded(self, function: Callable[[], Outcome]) -> Outcome:
         """Call, and tell an exception as an outcome."""
@@ -255,6 +269,16 @@ class Actor:
         token = arguments.options.get("token")
         return self._lock(name) if token is None else self._made().adopt(name, token)
 
+    def _as_owner(self, given: Arguments, function: Callable[[sneck.RLock], Outcome]) -> Outcome:
+        """Call for one owner of the actor's re-entrant lock: in a thread of its own."""
+        (name,) = given.places
+        options = given.read(LOCK_OPTIONS)
+        if options or name not in self._rlocks:
+            self._rlocks[name] = self._made().rlock(name, **options)  # type: ignore[arg-type]
+        number = int(given.options["owner"])
+        owner = self._owners.setdefault(number, Owner())
+        return owner.do(lambda: function(self._rlocks[name]))
+
     def _verb_connect(self, given: Arguments) -> Outcome:
         given.check(0, "url", "through", *CLIENT_OPTIONS)
         if self._client is not None:
@@ -268,12 +292,17 @@ class Actor:
         return outcome.OK
 
     def _verb_acquire(self, given: Arguments) -> Outcome:
-        given.check(1, *LOCK_OPTIONS, "wait")
+        given.check(1, *LOCK_OPTIONS, "wait", "owner")
+        if "owner" in given.options:
+            return self._as_owner(given, lambda lock: self._acquire(given, lock))
         (name,) = given.places
         options = given.read(LOCK_OPTIONS)
         if options:
             self._locks[name] = self._made().lock(name, **options)  # type: ignore[arg-type]
-        lock = self._lock(name)
+        return self._acquire(given, self._lock(name))
+
+    @staticmethod
+    def _acquire(given: Arguments, lock: sneck.Lock) -> Outcome:
         wait = given.options.get("wait", b"0")
         if wait == b"forever":
             held = lock.acquire()
@@ -287,8 +316,14 @@ class Actor:
         return outcome.ok(lock.token)
 
     def _verb_release(self, given: Arguments) -> Outcome:
-        given.check(1, "token")
-        self._owner(given).release()
+        given.check(1, "owner" if "owner" in given.options else "token")
+        if "owner" in given.options:
+            return self._as_owner(given, self._release)
+        return self._release(self._owner(given))
+
+    @staticmethod
+    def _release(lock: sneck.Lock) -> Outcome:
+        lock.release()
         return outcome.OK
 
     def _verb_extend(self, given: Arguments) -> Outcome:
@@ -311,8 +346,40 @@ class Actor:
         return outcome.ok(round(self._lock(given.places[0]).remaining() * 1000))
 
     def _verb_owned(self, given: Arguments) -> Outcome:
-        given.check(1)
+        given.check(1, "owner")
+        if "owner" in given.options:
+            return self._as_owner(given, lambda lock: outcome.yes(lock.owned))
         return outcome.yes(self._lock(given.places[0]).owned)
+
+    def _verb_lease(self, given: Arguments) -> Outcome:
+        given.check(1)
+        return outcome.ok(self._lock(given.places[0]).lease)
+
+    def _verb_lost(self, given: Arguments) -> Outcome:
+        given.check(1)
+        return outcome.yes(self._lock(given.places[0]).lost)
+
+    def _verb_fence(self, given: Arguments) -> Outcome:
+        given.check(1)
+        fence = self._lock(given.places[0]).fence
+        return outcome.NIL if fence is None else outcome.ok(fence)
+
+    def _verb_keep_alive(self, given: Arguments) -> Outcome:
+        given.check(2)
+        name, state = given.places
+        if state not in (b"on", b"off"):
+            raise CaseError("keep_alive is on, or off")
+        self._lock(name).keep_alive(state == b"on")
+        return outcome.OK
+
+    def _verb_clone(self, given: Arguments) -> Outcome:
+        given.check(2)
+        name, other = given.places
+        lock = self._lock(name)
+        if other in self._locks:
+            raise CaseError("the name of the clone is taken")
+        self._locks[other] = lock.clone()
+        return outcome.OK
 
     def _verb_token(self, given: Arguments) -> Outcome:
         given.check(1)

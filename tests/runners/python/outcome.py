@@ -112,8 +112,14 @@ def _check_values(values: Outcome) -> None:
     for at, word in enumerate(values):
         if word == "in" and not (at + 1 < len(values) and RANGE.match(values[at + 1].data)):
             raise CaseError("in is not followed by A..B")
-        if word.data[:1] == b"$" and not word.quoted and not VARIABLE.match(word.data):
+        if word == "above" and not (at + 1 < len(values) and _is_variable(values[at + 1])):
+            raise CaseError("above is not followed by a variable")
+        if word.data[:1] == b"$" and not word.quoted and not _is_variable(word):
             raise CaseError("not the name of a variable")
+
+
+def _is_variable(word: Word) -> bool:
+    return not word.quoted and VARIABLE.match(word.data) is not None
 
 
 def _is_marker(word: Word) -> bool:
@@ -125,6 +131,13 @@ def _matches_range(limits: Word, got: Word) -> bool:
     if not match or not re.fullmatch(rb"-?\d+", got.data):
         return False
     return int(match[1]) <= int(got.data) <= int(match[2])
+
+
+def _matches_above(variable: Word, got: Word, variables: dict[str, bytes]) -> bool:
+    """Compare with the number in a variable."""
+    low = variables.get(variable.data[1:].decode(), b"")
+    numbers = [re.fullmatch(rb"-?\d+", text) for text in (low, got.data)]
+    return all(numbers) and int(got.data) > int(low)
 
 
 def _matches_word(expected: Word, got: Word, variables: dict[str, bytes]) -> bool:
@@ -139,17 +152,23 @@ def _matches_word(expected: Word, got: Word, variables: dict[str, bytes]) -> boo
 
 
 def matches(expected: Outcome, got: Outcome, variables: dict[str, bytes]) -> bool:
-    """Compare, and bind the variables that are new."""
-    left, rest = list(expected), list(got)
+    """Compare, and bind the variables that are new if all is as expected."""
+    left, rest, bound = list(expected), list(got), dict(variables)
     while left and rest:
         word = left.pop(0)
-        if word == "in" and len(left) < len(expected) - 1:
+        first = len(left) == len(expected) - 1
+        if word == "in" and not first:
             same = _matches_range(left.pop(0), rest.pop(0))
+        elif word == "above" and not first:
+            same = _matches_above(left.pop(0), rest.pop(0), bound)
         else:
-            same = _matches_word(word, rest.pop(0), variables)
+            same = _matches_word(word, rest.pop(0), bound)
         if not same:
             return False
     says_no_more = (expected[0] == "ok" and len(expected) == 1) or (
         expected[0] == "fail" and len(expected) == 2
     )
-    return not left and (not rest or says_no_more)
+    if left or (rest and not says_no_more):
+        return False
+    variables.update(bound)
+    return True

@@ -10,11 +10,16 @@ import argparse
 import time
 from pathlib import Path
 
+import onloop
 import outcome
-from actor import Actor
+from actor import ONCE, Actor
 from casefile import Case, CaseError, Word, give_up, read_cases, read_words
 
+import sneck
+
 CONTROL_TIMEOUT = 60.0
+UNTIL_TRIES = 1000  # with pauses of 10 ms
+UNTIL_PAUSE = 0.01
 
 
 class Run:
@@ -26,6 +31,7 @@ class Run:
         self._sockets = {name: getattr(given, name) for name in names if getattr(given, name)}
         self._variables: dict[str, bytes] = {}
         self._actors: dict[str, Actor] = {}
+        self._make = onloop.connector() if given.asyncio else sneck.connect
         self._plain = Actor(self._sockets)
         self._control = Actor(self._sockets)
         self._control.connect(given.control, timeout=CONTROL_TIMEOUT)
@@ -93,10 +99,25 @@ class Run:
         left = next((at for at, word in enumerate(words) if word == "->"), len(words))
         expected = words[left + 1 :]
         outcome.check(expected)
-        got = self._do(words[:left], leave=expected[0] == "...")
+        if left > 1 and words[1] == "until":
+            got = self._until([words[0], *words[2:left]], expected)
+        else:
+            got = self._do(words[:left], leave=expected[0] == "...")
         if outcome.matches(expected, got, self._variables):
             return None
         return f"expected {' '.join(map(repr, expected))} got {' '.join(map(repr, got))}"
+
+    def _until(self, words: list[Word], expected: outcome.Outcome) -> outcome.Outcome:
+        """Repeat a step until its outcome is the expected one; gives the last outcome."""
+        once = len(words) < 2 or (not words[1].quoted and words[1].data.decode() in ONCE)
+        if once or words[0] == "fault:" or words[0] == "server:" or expected[0] == "...":
+            raise CaseError("until stands before a verb that may be repeated")
+        for _ in range(UNTIL_TRIES):
+            got = self._do(words, leave=False)
+            if outcome.matches(expected, got, self._variables):
+                break
+            time.sleep(UNTIL_PAUSE)
+        return got
 
     @staticmethod
     def _sleep(words: list[Word]) -> None:
@@ -112,7 +133,7 @@ class Run:
             return self._plain.run("execute", arguments, leave=leave)
         if name in ("fault:", "server:"):
             return self._act(name[:-1].upper(), arguments)
-        actor = self._actors.setdefault(name, Actor(self._sockets))
+        actor = self._actors.setdefault(name, Actor(self._sockets, self._make))
         if arguments[0] == "...":
             return actor.resume(leave=leave)
         return actor.run(arguments[0].data.decode(), arguments[1:], leave=leave)
@@ -133,6 +154,7 @@ def _version(text: str) -> tuple[int, ...]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--titles", action="store_true")
+    parser.add_argument("--asyncio", action="store_true", help="by sneck.aio, on one loop")
     for name in ("socket", "address", "proxy", "cluster", "control", "redis"):
         parser.add_argument(f"--{name}")
     parser.add_argument("files", nargs="+", type=Path)

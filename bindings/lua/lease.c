@@ -1,0 +1,109 @@
+/* lease.c - what a lock tells of its lease, the renewal that keeps it alive, and the
+ * beginning and end of a block that needs it.
+ *
+ * The library renews in a thread of its own, which never enters Lua: a loss is asked for,
+ * not told. */
+#include "core.h"
+
+#include <stdio.h>
+
+static sneck_lock *check_mine(lua_State *L)
+{
+    return core_lock_mine(L, core_check_lock(L));
+}
+
+int core_lock_lost(lua_State *L)
+{
+    lua_pushboolean(L, sneck_lock_lease(check_mine(L)) == SNECK_LEASE_LOST);
+    return 1;
+}
+
+static const char *name_of(sneck_lease lease)
+{
+    switch (lease) {
+    case SNECK_LEASE_NONE: break;
+    case SNECK_LEASE_HELD: return "held";
+    case SNECK_LEASE_UNCERTAIN: return "uncertain";
+    case SNECK_LEASE_LOST: return "lost";
+    }
+    return "none";
+}
+
+int core_lock_lease(lua_State *L)
+{
+    lua_pushstring(L, name_of(sneck_lock_lease(check_mine(L))));
+    return 1;
+}
+
+int core_lock_fence(lua_State *L)
+{
+    int64_t fence = sneck_lock_fence(check_mine(L));
+    if (fence > 0)
+        lua_pushinteger(L, (lua_Integer)fence);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+int core_lock_keep_alive(lua_State *L)
+{
+    sneck_lock *lock = check_mine(L);
+    bool on = lua_isnoneornil(L, 2) || core_opt_flag(L, 1, 2, "on");
+    int status = sneck_lock_renew(lock, on);
+    if (status != SNECK_OK)
+        return core_push_failure(L, status, sneck_lock_error(lock), "");
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* ---------------------------------------------------------------------- blocks */
+
+/* Acquires the lock, or confirms an adopted one. */
+static int take(lua_State *L, core_lock *self, int64_t wait_ms)
+{
+    sneck_op *op = NULL;
+    if (!self->adopted || sneck_lock_token(self->lock, NULL, 0) == 0)
+        return core_lock_acquire(L, self, wait_ms);
+    int status = sneck_lock_extend_start(&op, self->lock, NULL, 0);
+    return core_finish(L, status, op);
+}
+
+/* Begins the renewal of what was just acquired. Gives it back if that fails. */
+static int keep(lua_State *L, core_lock *self)
+{
+    char why[SNECK_ERROR_SIZE];
+    sneck_lock *lock = core_lock_mine(L, self);
+    int status = sneck_lock_renew(lock, true);
+    if (status == SNECK_OK) {
+        lua_pushvalue(L, 1);
+        return 1;
+    }
+    snprintf(why, sizeof why, "%s", sneck_lock_error(lock));
+    core_lock_release(L, self);
+    return core_push_failure(L, status, why, "");
+}
+
+int core_lock_hold(lua_State *L)
+{
+    core_lock *self = core_check_lock(L);
+    int64_t wait_ms = core_opt_seconds(L, 1, 2, "wait", true, self->wait_ms);
+    lua_settop(L, 1);
+    int count = take(L, self, wait_ms);
+    if (count > 1)
+        return count;
+    if (self->renews_in_hold && core_lock_is_outermost(L, self))
+        return keep(L, self);
+    lua_pushvalue(L, 1);
+    return 1;
+}
+
+int core_lock_settle(lua_State *L)
+{
+    core_lock *self = core_check_lock(L);
+    bool released = !self->rlock && sneck_lock_token(self->lock, NULL, 0) == 0 &&
+                    sneck_lock_lease(self->lock) != SNECK_LEASE_LOST;
+    if (!released)
+        return core_lock_release(L, self);
+    lua_pushboolean(L, 1);
+    return 1;
+}

@@ -1,0 +1,223 @@
+/* ops.c - the type `_core.Op`: one call of the library under way on a Link.
+ *
+ * As soon as it is known how a call ended, by _core.Link.ended() or by cancel(), the
+ * outcome becomes Python objects and the library's op is freed: in the thread of the
+ * loop, as the library wants it, and not wherever the last reference goes. A Link
+ * finds the object by the op's data, which borrows it: freed objects free their op. */
+#include "core.h"
+
+PyObject *core_op_new(const core_state *state, core_op_kind kind, PyObject *owner)
+{
+    core_op *self = (core_op *)core_alloc((PyObject *)state->op_type, state->op_type);
+
+    if (!self)
+        return NULL;
+    self->state = state;
+    self->kind = kind;
+    self->owner = Py_NewRef(owner);
+    self->status = SNECK_PENDING;
+    return (PyObject *)self;
+}
+
+PyObject *core_op_started(PyObject *object, int status)
+{
+    core_op *self = (core_op *)object;
+
+    if (status != SNECK_OK) {
+        Py_DECREF(object);
+        return PyErr_NoMemory();
+    }
+    sneck_op_set_data(self->op, self);
+    return object;
+}
+
+/* ----------------------------------------------------------------- outcomes */
+
+static PyObject *holder_of(const sneck_op *op)
+{
+    sneck_holder holder;
+
+    if (sneck_op_holder(&holder, op) != SNECK_OK || !holder.held)
+        Py_RETURN_NONE;
+    return core_holder_fields(&holder);
+}
+
+static PyObject *waiters_of(const sneck_op *op)
+{
+    const sneck_waiter *waiters = NULL;
+    size_t count = 0;
+
+    sneck_op_waiters(&waiters, &count, op);
+    return core_waiters_list(waiters, count);
+}
+
+static PyObject *was_held_of(const sneck_op *op)
+{
+    bool held = false;
+
+    sneck_op_was_held(&held, op);
+    return PyBool_FromLong(held);
+}
+
+static PyObject *reply_of(const core_op *self)
+{
+    const sneck_reply *reply = sneck_op_reply(self->op);
+
+    if (reply)
+        return core_reply(self->state, reply);
+    if (self->kind == CORE_OP_COMMIT && self->status == SNECK_OK)
+        return PyList_New(0);
+    Py_RETURN_NONE;
+}
+
+static PyObject *value_of(const core_op *self)
+{
+    switch (self->kind) {
+    case CORE_OP_HOLDER:
+        return holder_of(self->op);
+    case CORE_OP_WAITERS:
+        return waiters_of(self->op);
+    case CORE_OP_FORCE_RELEASE:
+        return was_held_of(self->op);
+    case CORE_OP_REPLY:
+    case CORE_OP_COMMIT:
+        return reply_of(self);
+    case CORE_OP_PLAIN:
+        break;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *error_of(const core_op *self)
+{
+    PyObject *error = core_new_error(self->state, self->status, sneck_op_error(self->op),
+                                     sneck_op_server_code(self->op));
+    PyObject *results;
+
+    if (!error || !core_is_attempt(self->state, self->owner))
+        return error;
+    results = self->kind == CORE_OP_COMMIT ? reply_of(self) : Py_NewRef(Py_None);
+    if (!results || core_attempt_describe(self->owner, error, self->status, results) < 0)
+        Py_CLEAR(error);
+    Py_XDECREF(results);
+    return error;
+}
+
+/* What cannot be converted for want of memory is that error. */
+static PyObject *fetched_error(void)
+{
+    PyObject *kind, *error, *traceback;
+
+    PyErr_Fetch(&kind, &error, &traceback);
+    PyErr_NormalizeException(&kind, &error, &traceback);
+    Py_XDECREF(kind);
+    Py_XDECREF(traceback);
+    return error;
+}
+
+void core_op_settle(core_op *self)
+{
+    int status = self->op ? sneck_op_status(self->op) : SNECK_PENDING;
+
+    if (status == SNECK_PENDING)
+        return;
+    self->status = status;
+    if (status == SNECK_OK)
+        self->value = value_of(self);
+    else
+        self->error = error_of(self);
+    if (!self->value && !self->error)
+        self->error = fetched_error();
+    sneck_op_free(self->op);
+    self->op = NULL;
+}
+
+/* ------------------------------------------------------------------ methods */
+
+static PyObject *op_cancel(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    core_op *self = (core_op *)object;
+
+    if (self->op)
+        sneck_op_cancel(self->op);
+    core_op_settle(self);
+    Py_RETURN_NONE;
+}
+
+/* Once: an exception that is raised twice would gather tracebacks. */
+static PyObject *op_result(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    core_op *self = (core_op *)object;
+    PyObject *error = self->error;
+
+    if (self->value)
+        return Py_NewRef(self->value);
+    if (!error)
+        return PyErr_Format(PyExc_RuntimeError, "an op has one result, when it has ended");
+    self->error = NULL;
+    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
+    return NULL;
+}
+
+static PyObject *op_status(PyObject *object, void *Py_UNUSED(closure))
+{
+    core_op *self = (core_op *)object;
+
+    core_op_settle(self);
+    return PyUnicode_InternFromString(sneck_status_name(self->status));
+}
+
+static void op_dealloc(PyObject *object)
+{
+    core_op *self = (core_op *)object;
+
+    sneck_op_free(self->op);
+    Py_XDECREF(self->value);
+    Py_XDECREF(self->error);
+    Py_XDECREF(self->owner);
+    core_dealloc(object);
+}
+
+/* -------------------------------------------------------------------- type */
+
+static PyMethodDef methods[] = {
+    { "cancel", op_cancel, METH_NOARGS,
+      PyDoc_STR("cancel($self, /)\n--\n\n"
+                "End it now, if it has not ended.") },
+    { "result", op_result, METH_NOARGS,
+      PyDoc_STR("result($self, /)\n--\n\n"
+                "Give what it ended with, or raise it, once.") },
+    { "link", core_op_link, METH_NOARGS,
+      PyDoc_STR("link($self, /)\n--\n\n"
+                "Give the Link to step for it, as long as it has not ended.") },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef attributes[] = {
+    { "status", op_status, NULL, PyDoc_STR("'PENDING', or the name of how it ended."), NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot slots[] = {
+    CORE_SLOT(Py_tp_dealloc, op_dealloc),
+    { Py_tp_methods, methods },
+    { Py_tp_getset, attributes },
+    { Py_tp_doc, (void *)PyDoc_STR("One call under way.") },
+    { 0, NULL },
+};
+
+static PyType_Spec spec = {
+    .name = "sneck._core.Op",
+    .basicsize = sizeof(core_op),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int core_add_op(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+
+    state->op_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return state->op_type ? PyModule_AddType(module, state->op_type) : -1;
+}
