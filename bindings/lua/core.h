@@ -115,10 +115,18 @@ int core_wait(lua_State *L, sneck_op *op);
  * `status` is what the start function returned. */
 int core_finish(lua_State *L, int status, sneck_op *op);
 
+/* A call on a re-entrant lock, from its begin to its end. */
+typedef struct core_count {
+    struct core_lock *lock; /* NULL: another kind of lock, or it has ended */
+    uint64_t owner;
+    bool releases; /* or acquires */
+} core_count;
+
 /* An op that Lua owns. */
 typedef struct core_op {
-    sneck_op *op; /* owned; NULL: not started, or its result was taken */
-    int results;  /* how many values the companion table has; 0 before */
+    sneck_op *op;     /* owned; NULL: not started, or its result was taken */
+    int results;      /* how many values the companion table has; 0 before */
+    core_count count; /* the companion table keeps its lock */
 } core_op;
 
 /* Pushes an op that is not started. */
@@ -180,6 +188,15 @@ bool core_lock_is_outermost(lua_State *L, const core_lock *self);
 int core_lock_acquire(lua_State *L, core_lock *self, int64_t wait_ms);
 int core_lock_release(lua_State *L, core_lock *self);
 
+/* The same around any op. After PENDING, which is all that other kinds of locks give, *out is
+ * the lock for the op, whose end is to be told. Anything else is the result. */
+int core_count_acquire(lua_State *L, core_count *count, core_lock *self, sneck_lock **out);
+int core_count_release(lua_State *L, core_count *count, core_lock *self, sneck_lock **out);
+void core_count_end(core_count *count, int status);
+
+/* Pushes that result. */
+int core_push_counted(lua_State *L, const core_lock *self, int status);
+
 /* --------------------------------------------------------------------- leases */
 
 /* Methods of locks. */
@@ -188,6 +205,9 @@ int core_lock_lease(lua_State *L);
 int core_lock_fence(lua_State *L);
 int core_lock_keep_alive(lua_State *L);
 int core_lock_hold(lua_State *L);
+
+/* There is nothing to release at the end of a block, nor a loss to tell. */
+bool core_lock_is_settled(const core_lock *self);
 
 /* -------------------------------------------------------------------- opening */
 
@@ -231,13 +251,20 @@ int core_transaction(lua_State *L);
 
 /* And by those of sneck/async.lua.
  *
+ *     core.is_adopted(lock)
+ *     core.keep(lock)
  *     core.link(client)
  *     core.steps(client, keys, attempts, wait, guard)
  *     core.text(value)
  *     core.milliseconds(seconds, what)
  *     core.poll(entries, timeout)
  *     core.clock()
- *     core.duplicate(descriptor) */
+ *     core.duplicate(descriptor)
+ *
+ * is_adopted() tells whether hold() has to confirm the lock, and not to acquire it. keep()
+ * begins the renewal that hold() promises; where it fails, the lock is to be released. */
+int core_lock_is_adopted(lua_State *L);
+int core_lock_keep(lua_State *L);
 int core_link_new(lua_State *L);
 int core_steps_new(lua_State *L);
 int core_text(lua_State *L);

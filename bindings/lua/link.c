@@ -69,6 +69,8 @@ static int started(lua_State *L, int status, core_op *op)
 {
     if (status == SNECK_OK)
         sneck_op_set_data(op->op, op);
+    else
+        core_count_end(&op->count, status);
     return core_return_op(L, status);
 }
 
@@ -80,22 +82,54 @@ static core_lock *check_lock(lua_State *L)
     return lock;
 }
 
-/* (link, lock, wait) */
+/* As new_op(), for the lock at 2. */
+static core_op *new_count_op(lua_State *L, const core_lock *lock)
+{
+    core_op *op = new_op(L);
+    if (lock->rlock) {
+        lua_createtable(L, 1, 0);
+        lua_pushvalue(L, 2);
+        lua_rawseti(L, -2, 1);
+        core_set_companion(L, -2);
+    }
+    return op;
+}
+
+/* (link, lock, wait): an op, or true where a re-entrant lock did no more than count */
 static int link_acquire(lua_State *L)
 {
     core_link *self = check_link(L);
     core_lock *lock = check_lock(L);
+    sneck_lock *mine;
     int64_t wait_ms = core_opt_seconds(L, CORE_USER_LEVEL, 3, "wait", true, lock->wait_ms);
-    core_op *op = new_op(L);
-    return started(L, sneck_lock_acquire_start(&op->op, lock->lock, self->link, wait_ms), op);
+    core_op *op = new_count_op(L, lock);
+    lock->adopted = false;
+    int status = core_count_acquire(L, &op->count, lock, &mine);
+    if (status != SNECK_PENDING)
+        return core_push_counted(L, lock, status);
+    return started(L, sneck_lock_acquire_start(&op->op, mine, self->link, wait_ms), op);
 }
 
+/* (link, lock): the same */
 static int link_release(lua_State *L)
 {
     core_link *self = check_link(L);
     core_lock *lock = check_lock(L);
-    core_op *op = new_op(L);
-    return started(L, sneck_lock_release_start(&op->op, lock->lock, self->link), op);
+    sneck_lock *mine;
+    core_op *op = new_count_op(L, lock);
+    int status = core_count_release(L, &op->count, lock, &mine);
+    if (status != SNECK_PENDING)
+        return core_push_counted(L, lock, status);
+    return started(L, sneck_lock_release_start(&op->op, mine, self->link), op);
+}
+
+/* (link, lock): the release at the end of a block; also true where there is nothing to do */
+static int link_settle(lua_State *L)
+{
+    if (!core_lock_is_settled(check_lock(L)))
+        return link_release(L);
+    lua_pushboolean(L, 1);
+    return 1;
 }
 
 /* (link, lock, ttl) */
@@ -105,7 +139,8 @@ static int link_extend(lua_State *L)
     core_lock *lock = check_lock(L);
     int64_t ttl_ms = core_opt_ttl(L, CORE_USER_LEVEL, 3);
     core_op *op = new_op(L);
-    return started(L, sneck_lock_extend_start(&op->op, lock->lock, self->link, ttl_ms), op);
+    sneck_lock *mine = core_lock_mine(L, lock);
+    return started(L, sneck_lock_extend_start(&op->op, mine, self->link, ttl_ms), op);
 }
 
 static int link_holder(lua_State *L)
@@ -152,7 +187,7 @@ static int link_step(lua_State *L)
     return 0;
 }
 
-/* Gives the next op that has ended, or nil. */
+/* Gives the next op that has ended, or nil. From now on it counts, whoever waits for it. */
 static int link_ended(lua_State *L)
 {
     core_link *self = check_link(L);
@@ -163,7 +198,9 @@ static int link_ended(lua_State *L)
         lua_pushnil(L);
         return 1;
     }
-    lua_pushlightuserdata(L, sneck_op_data(op));
+    core_op *ended = sneck_op_data(op);
+    core_count_end(&ended->count, sneck_op_status(op));
+    lua_pushlightuserdata(L, ended);
     lua_rawget(L, -2);
     return 1;
 }
@@ -211,6 +248,7 @@ static const luaL_Reg meta[] = {
 static const luaL_Reg methods[] = {
     {"acquire", link_acquire},
     {"release", link_release},
+    {"settle", link_settle},
     {"extend", link_extend},
     {"holder", link_holder},
     {"waiters", link_waiters},

@@ -20,6 +20,8 @@ static const luaL_Reg functions[] = {
     {"update", core_update},
     {"compare_and_set", core_compare_and_set},
     {"transaction", core_transaction},
+    {"is_adopted", core_lock_is_adopted},
+    {"keep", core_lock_keep},
     {"link", core_link_new},
     {"steps", core_steps_new},
     {"text", core_text},

@@ -22,13 +22,17 @@ static void close_op(core_op *self)
 {
     sneck_op *op = self->op;
     self->op = NULL;
+    if (op && self->count.lock) {
+        sneck_op_cancel(op);
+        core_count_end(&self->count, sneck_op_status(op));
+    }
     sneck_op_free(op);
 }
 
 core_op *core_new_op(lua_State *L)
 {
     core_op *self = lua_newuserdatauv(L, sizeof *self, 1);
-    *self = (core_op){NULL, 0};
+    *self = (core_op){.op = NULL};
     luaL_setmetatable(L, type_name);
     return self;
 }

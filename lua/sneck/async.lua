@@ -139,6 +139,11 @@ function client_methods:adopt(name, token, given)
     return wrap(self, make(2, self.blocking.adopt, self.blocking, name, token, given))
 end
 
+--- Makes a lock that its coroutine may acquire again.
+function client_methods:rlock(name, given)
+    return wrap(self, make(2, self.blocking.rlock, self.blocking, name, given))
+end
+
 local function acquire(lock, op, ...)
     return lock.pump:await(function(ended)
         if ended:result() then -- granted, but the coroutine was not told any more
@@ -184,25 +189,30 @@ function lock_methods:locked()
     return is_held(self.pump:await(nil, link:holder(self.lock)))
 end
 
--- What asks nobody is the same as for a lock that blocks.
-for name, method in pairs(core.lock_type.__index) do
-    if not lock_methods[name] and not name:find("_start$") then
-        lock_methods[name] = function(self, ...)
-            return method(self.lock, ...)
-        end
+-- What the lock itself knows.
+for _, name in ipairs {"fence", "lease", "lost", "name", "owned", "remaining", "token", "ttl"} do
+    local method = core.lock_type.__index[name]
+    lock_methods[name] = function(self)
+        return method(self.lock)
     end
+end
+
+--- Begins to renew a lock that is held; or, with false, ends that.
+function lock_methods:keep_alive(on)
+    return make(2, self.lock.keep_alive, self.lock, on)
+end
+
+--- Makes another lock of the same name and options, which owns nothing.
+function lock_methods:clone()
+    return wrap(self.client, self.lock:clone())
 end
 
 function lock_type.__tostring(lock)
-    return (tostring(lock.lock):gsub("^sneck%.lock", "sneck.async.lock"))
+    return (tostring(lock.lock):gsub("^sneck%.", "sneck.async."))
 end
 
--- A lock without a token was released by its user, or its loss was told already.
 local function settle(lock)
-    if lock.lock:token() == nil then
-        return true
-    end
-    return lock.pump:await(false, lock.pump.link:release(lock.lock))
+    return lock.pump:await(false, lock.pump.link:settle(lock.lock))
 end
 
 --- Releases the lock at the end of a `<close>` variable's block.
@@ -210,7 +220,8 @@ end
 -- as in a coroutine that is being closed, the loop releases it later.
 function lock_type.__close(lock, err)
     if not lock.pump:can_wait() then
-        return lock.lock:token() and lock.pump:release_later(lock.lock)
+        lock.pump:release_later(lock.lock)
+        return
     end
     local released, message = settle(lock)
     if not released and err == nil then
@@ -218,14 +229,29 @@ function lock_type.__close(lock, err)
     end
 end
 
+-- Gives the lock that was acquired, once it is renewed.
 local function held(lock, ok, ...)
     if not ok then
         return nil, ...
     end
+    local kept, message, code = core.keep(lock.lock)
+    if not kept then
+        settle(lock)
+        return nil, message, code
+    end
     return lock
 end
 
---- Acquires a lock, for a `<close>` variable; options as for lock().
+--- Acquires the lock, or confirms an adopted one, and renews it, for a `<close>` variable.
+function lock_methods:hold(wait)
+    local link = self.pump:enter()
+    if core.is_adopted(self.lock) then
+        return held(self, self.pump:await(nil, link:extend(self.lock)))
+    end
+    return held(self, acquire(self, link:acquire(self.lock, wait)))
+end
+
+--- Acquires a lock, and renews it, for a `<close>` variable; options as for lock().
 function client_methods:hold(name, given)
     local lock = wrap(self, make(2, self.blocking.lock, self.blocking, name, given))
     local link = self.pump:enter()
@@ -245,14 +271,15 @@ local function finish(lock, body, ...)
     return table.unpack(results, 2, results.n)
 end
 
---- Calls body(lock) while the lock is held; options as for lock(). The body may yield.
+--- Calls body(lock) while the lock is held and renewed; options as for lock(). The body may
+-- yield.
 function client_methods:with_lock(name, given, body)
     if type(body) ~= "function" then
         error("the body must be a function, not " .. type(body), 2)
     end
     local lock = wrap(self, make(2, self.blocking.lock, self.blocking, name, given))
     local link = self.pump:enter()
-    local ok, message, code, word = acquire(lock, link:acquire(lock.lock))
+    local ok, message, code, word = held(lock, acquire(lock, link:acquire(lock.lock)))
     if not ok then
         return nil, message, code, word
     end

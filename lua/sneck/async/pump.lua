@@ -119,11 +119,12 @@ end
 -- -------------------------------------------------------------------- waiting
 
 --- Waits for an op and returns its result. What follows `abandon` is what the function
--- gave that started it. When the coroutine is closed meanwhile, the op is cancelled, and
--- abandon(op) is called with it; or, if that is false, the op goes on by itself.
+-- gave that started it: an op, true if it was done at once, or a failure. When the
+-- coroutine is closed meanwhile, the op is cancelled, and abandon(op) is called with it; or,
+-- if that is false, the op goes on by itself.
 function pump:await(abandon, op, ...)
-    if not op then
-        return nil, ...
+    if not op or op == true then
+        return op, ...
     end
     local waiter = {ticket = self.loop.ticket(), done = false, goes_on = abandon == false}
     local waiting <close> = guard.new(function()
@@ -148,11 +149,11 @@ function pump:await(abandon, op, ...)
     return op:result()
 end
 
---- Lets a lock be released without anybody who waits for that. Throws nothing, and
--- needs no coroutine.
+--- Lets a lock that was held be released without anybody who waits for that. Throws
+-- nothing, and needs no coroutine.
 function pump:release_later(lock)
-    local op = self.link:release(lock)
-    if op and self.here then
+    local op = self.link:settle(lock)
+    if op and op ~= true and self.here then
         self.waiters[op] = DETACHED
         changed(self)
     end

@@ -95,22 +95,11 @@ end
 
 -- ---------------------------------------------------------- re-entrant locks
 
--- An owner is a coroutine, which makes one call after the other.
-local function new_owner()
-  return coroutine.wrap(function(call, ...)
-    local answer = table.pack(pcall(call, ...))
-    while true do
-      local following = table.pack(coroutine.yield(table.unpack(answer, 1, answer.n)))
-      answer = table.pack(pcall(table.unpack(following, 1, following.n)))
-    end
-  end)
-end
-
 -- Calls as the owner that the options name, and tells the outcome; throws what the call does.
 function actor:as_owner(options, call, ...)
   local name = tonumber(options.owner) or casefile.refuse("an owner is a number")
-  self.owners[name] = self.owners[name] or new_owner()
-  local well, result = self.owners[name](call, ...)
+  self.owners[name] = self.owners[name] or self.how.owner()
+  local well, result = self.owners[name].call(call, ...)
   if not well then
     error(result, 0)
   end
@@ -586,6 +575,9 @@ end
 function actor:close()
   if self.waiting and not self:pump(LIMIT_MS) then
     return false
+  end
+  for _, owner in pairs(self.owners) do
+    owner.close()
   end
   if self.client then
     self.client:close()

@@ -99,7 +99,7 @@ local function do_until(words)
     if outcome.matches(expected, got, variables) then
       break
     end
-    actor.pass(UNTIL_PAUSE_MS, sleep)
+    actor.pass(UNTIL_PAUSE_MS, how.sleep)
   end
   return got
 end
