@@ -37,41 +37,51 @@ for _, loop_name in ipairs(loops.names) do
             assert.same({}, blocking:waiters(name))
         end)
 
-        it("releases what it holds", function()
-            local holder = own.spawn(function()
-                local lock <close> = assert(client:hold(name, {ttl = 60}))
-                own.sleep(0.01)
-                return lock, error("not reached")
-            end)
+        local function close_holder(hold)
+            local holder = own.spawn(hold)
             own.spawn(function()
                 repeat until client:lock(name):locked()
                 coroutine.close(holder)
             end)
             own.run()
             assert.is_false(loops.is_left(name))
+        end
+
+        it("releases what it holds", function()
+            close_holder(function()
+                local lock <close> = assert(client:hold(name, {ttl = 60}))
+                own.sleep(0.01)
+                return lock, error("not reached")
+            end)
         end)
 
         it("releases what it holds around a function", function()
-            local holder = own.spawn(function()
+            close_holder(function()
                 client:with_lock(name, {ttl = 60}, function()
                     own.sleep(0.01)
                     error("not reached")
                 end)
             end)
-            own.spawn(function()
-                repeat until client:lock(name):locked()
-                coroutine.close(holder)
+        end)
+
+        it("releases what it holds more than once", function()
+            local rlock = client:rlock(name, {ttl = 60})
+            close_holder(function()
+                local _ <close> = assert(rlock:hold())
+                local _ <close> = assert(rlock:hold())
+                own.sleep(0.01)
+                error("not reached")
             end)
-            own.run()
-            assert.is_false(loops.is_left(name))
+            own.call(function() assert(rlock:acquire(0) and rlock:release()) end)
         end)
 
         -- Both replies come in one turn, in which the closer may be the first to go on.
-        local function close_when_granted(closer_first)
-            local lock, taker, granted = client:lock(name, {ttl = 60}), nil, false
+        local function close_when_granted(lock, closer_first)
+            local taker, granted, taken = nil, false, client:stats().acquisitions
             local function close()
                 client:execute("PING")
-                granted = lock:token() ~= nil and coroutine.status(taker) == "suspended"
+                granted = client:stats().acquisitions > taken and
+                    coroutine.status(taker) == "suspended"
                 coroutine.close(taker)
             end
             local function take()
@@ -91,19 +101,21 @@ for _, loop_name in ipairs(loops.names) do
             return granted
         end
 
-        it("has its lock released when it was granted in that moment", function()
-            local seen = false
-            for attempt = 1, 1000 do
-                seen = close_when_granted(attempt % 2 == 0) or seen
-                if seen and attempt > 10 then
-                    break
+        for _, kind in ipairs {"lock", "rlock"} do
+            it("has its " .. kind .. " released when it was granted in that moment", function()
+                local lock, seen = client[kind](client, name, {ttl = 60}), false
+                for attempt = 1, 1000 do
+                    seen = close_when_granted(lock, attempt % 2 == 0) or seen
+                    if seen and attempt > 10 then
+                        break
+                    end
                 end
-            end
-            assert.is_true(seen)
-        end)
+                assert.is_true(seen)
+            end)
+        end
 
         it("goes on to release what it was releasing", function()
-            local lock, releasing = client:lock(name, {ttl = 60}), false
+            local lock, releasing = client:rlock(name, {ttl = 60}), false
             local thread = own.spawn(function()
                 assert(lock:acquire())
                 releasing = true
@@ -118,7 +130,6 @@ for _, loop_name in ipairs(loops.names) do
             end)
             own.run()
             assert.is_false(loops.is_left(name))
-            assert.is_nil(lock:token())
         end)
 
         it("leaves its loop to end when its reply had come", function()
@@ -153,10 +164,12 @@ for _, loop_name in ipairs(loops.names) do
         end)
 
         it("leaves nothing, thousands of times at random", function()
-            local victims, closed = {}, 0
+            local victims, closed, rlock = {}, 0, client:rlock(name .. ":again", {ttl = 60})
             local function victim()
                 for _ = 1, 3 do
                     local lock <close> = assert(client:hold(name, {ttl = 60}))
+                    local _ <close> = assert(rlock:hold())
+                    local _ <close> = assert(rlock:hold())
                     client:execute("PING")
                     client:transaction({name .. ":key"}, function(tx)
                         tx:get(name .. ":key")
@@ -186,8 +199,10 @@ for _, loop_name in ipairs(loops.names) do
             end)
             own.run()
             assert.is_false(loops.is_left(name))
-            assert.is_true(loops.count_connections(client_name) <= 3)
+            assert.is_false(loops.is_left(name .. ":again"))
+            assert.is_true(loops.count_connections(client_name) <= 4)
             own.call(function()
+                assert(rlock:acquire(0) and rlock:release())
                 assert.equal("1", client:update(name, function() return 1 end))
                 local lock <close> = assert(client:hold(name .. ":free", {wait = 0}))
                 return lock

@@ -17,15 +17,6 @@ local function kill_connections(client_name)
     end
 end
 
--- What a call throws, with its position, which error_matches() takes off.
-local function assert_throws(pattern, call, ...)
-    local ok, err = pcall(call, ...)
-    assert.is_false(ok)
-    assert.matches(pattern, err)
-end
-
-local HERE = "async_spec.lua:%d+: "
-
 for _, loop_name in ipairs(loops.names) do
     describe("in coroutines of the loop " .. loop_name .. ",", function()
         local own, client, client_name, name
@@ -126,7 +117,7 @@ for _, loop_name in ipairs(loops.names) do
                     assert.equal(thrown, select(2, pcall(client.with_lock, client, name, nil,
                         function() error(thrown) end)))
                     assert.is_false(client:lock(name):locked())
-                    assert_throws(HERE .. "lock ", function()
+                    support.refused("lock ", function()
                         client:with_lock(name, nil, function() client:force_release(name) end)
                     end)
                 end)
@@ -192,7 +183,7 @@ for _, loop_name in ipairs(loops.names) do
             for _ = 1, COROUTINES do
                 own.spawn(function()
                     for _ = 1, INCREMENTS do
-                        assert(client:update(name, function(old) return (old or 0) + 1 end))
+                        assert(client:update(name, support.add_one))
                     end
                 end)
             end
@@ -426,7 +417,7 @@ for _, loop_name in ipairs(loops.names) do
         it("misuse is an error", function()
             local function misuse(pattern, method, ...)
                 local arguments = table.pack(...)
-                assert_throws(HERE .. pattern, function()
+                support.refused(pattern, function()
                     client[method](client, table.unpack(arguments, 1, arguments.n))
                 end)
             end
@@ -447,14 +438,14 @@ for _, loop_name in ipairs(loops.names) do
                 misuse("the expected value must be", "compare_and_set", name, {}, 1)
                 misuse("the expected value must be", "compare_and_delete", name, nil)
                 local lock = client:lock(name)
-                assert_throws(HERE .. "wait must be", function() lock:acquire(-1) end)
-                assert_throws(HERE .. "ttl must be", function() lock:extend(0) end)
+                support.refused("wait must be", function() lock:acquire(-1) end)
+                support.refused("ttl must be", function() lock:extend(0) end)
             end)
             assert.equal("INVALID", select(3, async.connect(own.loop, "nonsense://")))
-            assert_throws(HERE .. "unknown option tll", function()
+            support.refused("unknown option tll", function()
                 async.connect(own.loop, nil, {tll = 1})
             end)
-            assert_throws(HERE .. "connections must be", function()
+            support.refused("connections must be", function()
                 async.connect(own.loop, nil, {connections = 0})
             end)
             assert.error_matches(function() async.connect("unix:///x") end, "needs a loop first")
@@ -468,7 +459,7 @@ for _, loop_name in ipairs(loops.names) do
                 function() client:update(name, error) end,
                 function() client:transaction({}, error) end,
             } do
-                assert_throws(HERE .. "call this inside of a coroutine", call)
+                support.refused("call this inside of a coroutine", call)
             end
         end)
     end)

@@ -22,11 +22,26 @@ local function use_lock()
     assert(client:with_lock(name, {ttl = 60}, function() return client:execute("PING") end))
 end
 
+local function use_leases()
+    local rlock = client:rlock(name, {ttl = 60, wait = 60, fence = true})
+    do
+        local held <close> = assert(rlock:hold())
+        assert(rlock:acquire() and rlock:extend() and rlock:release())
+        assert(held:keep_alive() and held:fence() > 0 and held:lease() == "held")
+        assert(client:adopt(name, held:token(), {ttl = 60}):hold():owned())
+    end
+    assert(select(3, rlock:clone():release()) == "NOT_OWNER")
+end
+
 local function wait_and_be_closed()
     local held <close> = assert(client:hold(name, {ttl = 60}))
-    local waiting = loop:spawn(function() client:lock(name):acquire() end)
-    repeat until #assert(client:waiters(name)) > 0
-    coroutine.close(waiting)
+    for _, kind in ipairs {"lock", "rlock"} do
+        local lock = client[kind](client, name)
+        local waiting = loop:spawn(function() lock:acquire() end)
+        repeat until #assert(client:waiters(name)) > 0
+        coroutine.close(waiting)
+        repeat until #assert(client:waiters(name)) == 0
+    end
     assert(held:owned())
 end
 
@@ -59,6 +74,7 @@ end
 
 loop:spawn(function()
     use_lock()
+    use_leases()
     wait_and_be_closed()
     use_transactions()
     loop:sleep(0)

@@ -3,8 +3,8 @@
 --
 -- A mode has connect(url, options); start(lock, wait), which gives a call left waiting with step(),
 -- true at its end, and result(); sleep(milliseconds); run(main), which returns what main does; and
--- owner(), a coroutine of its own that makes one call after the other: its call(function, ...) gives
--- what pcall() would, and close() ends it.
+-- owner(), a coroutine that makes one call after the other: its call(function, ...) gives what
+-- pcall() would, and close() ends it.
 local async = require "sneck.async"
 local sneck = require "sneck"
 
