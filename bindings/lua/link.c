@@ -143,28 +143,30 @@ static int link_extend(lua_State *L)
     return started(L, sneck_lock_extend_start(&op->op, mine, self->link, ttl_ms), op);
 }
 
-static int link_holder(lua_State *L)
+typedef int start_function(sneck_op **out, sneck_lock *lock, sneck_link *link);
+
+/* (link, lock): what is the same for whoever asks */
+static int ask(lua_State *L, start_function *start)
 {
     core_link *self = check_link(L);
     core_lock *lock = check_lock(L);
     core_op *op = new_op(L);
-    return started(L, sneck_lock_holder_start(&op->op, lock->lock, self->link), op);
+    return started(L, start(&op->op, lock->lock, self->link), op);
+}
+
+static int link_holder(lua_State *L)
+{
+    return ask(L, sneck_lock_holder_start);
 }
 
 static int link_waiters(lua_State *L)
 {
-    core_link *self = check_link(L);
-    core_lock *lock = check_lock(L);
-    core_op *op = new_op(L);
-    return started(L, sneck_lock_waiters_start(&op->op, lock->lock, self->link), op);
+    return ask(L, sneck_lock_waiters_start);
 }
 
 static int link_force_release(lua_State *L)
 {
-    core_link *self = check_link(L);
-    core_lock *lock = check_lock(L);
-    core_op *op = new_op(L);
-    return started(L, sneck_lock_force_release_start(&op->op, lock->lock, self->link), op);
+    return ask(L, sneck_lock_force_release_start);
 }
 
 /* (link, client, words...) */

@@ -254,7 +254,7 @@ function transaction.run(pump, taken, keys, steps, body)
     return table.unpack(results, 2, results.n)
 end
 
---- The place of core.KEEP and of what a value may be, for update().
+--- Queues a key's new value, nil to delete it; without a ttl the key keeps its expiry.
 function transaction.change(tx, key, new, ttl_ms)
     if new == nil then
         tx:queue("DEL", key)
