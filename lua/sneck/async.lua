@@ -199,7 +199,7 @@ end
 
 --- Begins to renew a lock that is held; or, with false, ends that.
 function lock_methods:keep_alive(on)
-    return make(2, self.lock.keep_alive, self.lock, on)
+    return make(1, self.lock.keep_alive, self.lock, on) -- a tail call, so 1 is the user's line
 end
 
 --- Makes another lock of the same name and options, which owns nothing.

@@ -117,6 +117,17 @@ for _, loop_name in ipairs(loops.names) do
             end)
         end)
 
+        it("misuse of a lease is an error", function()
+            local lock = client:lock(name)
+            own.call(function()
+                support.refused("wait must be", function() lock:hold(-1) end)
+                support.refused("on must be", function() lock:keep_alive(1) end)
+                support.refused("renew must be", function() client:rlock(name, {renew = 1}) end)
+                support.refused("unknown option tll", function() client:rlock(name, {tll = 1}) end)
+            end)
+            support.refused("call this inside of a coroutine", function() lock:hold() end)
+        end)
+
         describe("a re-entrant lock", function()
             it("counts for its coroutine, and the others wait for it in turn", function()
                 local rlock, order, started = client:rlock(name, {ttl = 60}), {}, 0
