@@ -41,6 +41,7 @@ RUNNERS: dict[str, list[str]] = {
     "python": [*PYTHON, str(TESTS / "runners/python/runner.py")],
     "python-asyncio": [*PYTHON, str(TESTS / "runners/python/runner.py"), "--asyncio"],
     "lua": [*LUA, str(TESTS / "runners/lua/runner.lua")],
+    "lua-coroutine": [*LUA, str(TESTS / "runners/lua/runner.lua"), "--mode", "coroutine"],
 }
 
 

@@ -60,6 +60,22 @@ int64_t core_opt_seconds(lua_State *L, int level, int arg, const char *what,
     return core_check_seconds(L, level, arg, what, zero_allowed);
 }
 
+/* (seconds, what): in milliseconds; 0 for nil. */
+int core_milliseconds(lua_State *L)
+{
+    const char *what = luaL_checkstring(L, 2);
+    lua_pushinteger(L, (lua_Integer)core_opt_seconds(L, CORE_USER_LEVEL, 1, what, false, 0));
+    return 1;
+}
+
+int64_t core_opt_ttl(lua_State *L, int level, int arg)
+{
+    int64_t ttl_ms = core_opt_seconds(L, level, arg, "ttl", false, 0);
+    if (ttl_ms > 0 && ttl_ms < SNECK_TTL_MIN_MS)
+        core_throw(L, level, "ttl must be at least %g seconds", (double)SNECK_TTL_MIN_MS / 1000);
+    return ttl_ms;
+}
+
 bool core_opt_flag(lua_State *L, int level, int arg, const char *what)
 {
     if (!lua_isnoneornil(L, arg) && !lua_isboolean(L, arg))
@@ -137,16 +153,25 @@ bool core_to_text(lua_State *L, int arg)
     return lua_type(L, arg) == LUA_TSTRING;
 }
 
-static void check_words(lua_State *L, int first, int last)
+static void check_words(lua_State *L, int level, int first, int last)
 {
     if (last < first)
-        core_throw(L, 1, "there is no command: give its name, such as \"PING\"");
+        core_throw(L, level, "there is no command: give its name, such as \"PING\"");
     for (int arg = first; arg <= last; arg++) {
         int type = lua_type(L, arg);
         if (type != LUA_TSTRING && type != LUA_TNUMBER)
-            core_throw(L, 1, "word %d of the command must be a string or a number, not %s",
+            core_throw(L, level, "word %d of the command must be a string or a number, not %s",
                        arg - first + 1, luaL_typename(L, arg));
     }
+}
+
+/* (value): a string or number as what is sent; nil for anything else. */
+int core_text(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (!core_to_text(L, 1))
+        lua_pushnil(L);
+    return 1;
 }
 
 core_command core_new_command(lua_State *L, size_t count)
@@ -158,10 +183,10 @@ core_command core_new_command(lua_State *L, size_t count)
     return command;
 }
 
-core_command core_check_command(lua_State *L, int first)
+core_command core_check_command(lua_State *L, int level, int first)
 {
     int last = lua_gettop(L);
-    check_words(L, first, last);
+    check_words(L, level, first, last);
     luaL_checkstack(L, LUA_MINSTACK, "too many words");
     core_command command = core_new_command(L, (size_t)(last - first + 1));
     for (int arg = first; arg <= last; arg++) {
@@ -169,4 +194,23 @@ core_command core_check_command(lua_State *L, int first)
         command.words[arg - first] = lua_tolstring(L, arg, &command.lengths[arg - first]);
     }
     return command;
+}
+
+core_command core_keep_keys(lua_State *L, int arg)
+{
+    if (!lua_istable(L, arg))
+        core_throw(L, CORE_USER_LEVEL, "keys must be a table, not %s", luaL_typename(L, arg));
+    int count = (int)lua_rawlen(L, arg);
+    lua_createtable(L, count, 0);
+    int kept = lua_gettop(L);
+    core_command keys = core_new_command(L, (size_t)count);
+    for (int i = 1; i <= count; i++) {
+        lua_rawgeti(L, arg, i);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            core_throw(L, CORE_USER_LEVEL, "key %d must be a string, not %s", i,
+                       luaL_typename(L, -1));
+        keys.words[i - 1] = lua_tolstring(L, -1, &keys.lengths[i - 1]);
+        lua_rawseti(L, kept, i);
+    }
+    return keys;
 }

@@ -48,7 +48,7 @@ int core_connect(lua_State *L)
 static int start_command(lua_State *L, core_op **out)
 {
     core_client *self = core_check_client(L, 1);
-    core_command command = core_check_command(L, 2);
+    core_command command = core_check_command(L, 1, 2);
     *out = core_new_op(L);
     return sneck_execute_start(&(*out)->op, self->client, NULL, command.count, command.words,
                                command.lengths);

@@ -30,6 +30,9 @@ int64_t core_check_seconds(lua_State *L, int level, int arg, const char *what,
 int64_t core_opt_seconds(lua_State *L, int level, int arg, const char *what,
                          bool zero_allowed, int64_t missing);
 
+/* Of a lease; 0 for nil and none. */
+int64_t core_opt_ttl(lua_State *L, int level, int arg);
+
 /* Or false for nil and none. */
 bool core_opt_flag(lua_State *L, int level, int arg, const char *what);
 
@@ -60,7 +63,10 @@ typedef struct core_command {
 core_command core_new_command(lua_State *L, size_t count);
 
 /* Takes the arguments from `first` on; numbers become their text. */
-core_command core_check_command(lua_State *L, int first);
+core_command core_check_command(lua_State *L, int level, int first);
+
+/* Pushes a copy of a table of keys, and room for them: the user may change the table. */
+core_command core_keep_keys(lua_State *L, int arg);
 
 /* ----------------------------------------------------------------- results */
 
@@ -109,10 +115,18 @@ int core_wait(lua_State *L, sneck_op *op);
  * `status` is what the start function returned. */
 int core_finish(lua_State *L, int status, sneck_op *op);
 
+/* A call on a re-entrant lock, from its begin to its end. */
+typedef struct core_count {
+    struct core_lock *lock; /* NULL: another kind of lock, or it has ended */
+    uint64_t owner;
+    bool releases; /* or acquires */
+} core_count;
+
 /* An op that Lua owns. */
 typedef struct core_op {
-    sneck_op *op; /* owned; NULL: not started, or its result was taken */
-    int results;  /* how many values the companion table has; 0 before */
+    sneck_op *op;     /* owned; NULL: not started, or its result was taken */
+    int results;      /* how many values the companion table has; 0 before */
+    core_count count; /* the companion table keeps its lock */
 } core_op;
 
 /* Pushes an op that is not started. */
@@ -125,6 +139,11 @@ int core_return_op(lua_State *L, int status);
 /* What a function returns that has started the op on top of the stack, and waits
  * for it: its result. Frees the op. */
 int core_return_result(lua_State *L, int status, core_op *self);
+
+/* Pushes what to wait for: a list of {fd, events}, and seconds or nil. The link may be
+ * NULL. */
+void core_push_fds(lua_State *L, const sneck_link *link);
+void core_push_timeout(lua_State *L, const sneck_link *link);
 
 /* ------------------------------------------------------------------- types */
 
@@ -169,6 +188,15 @@ bool core_lock_is_outermost(lua_State *L, const core_lock *self);
 int core_lock_acquire(lua_State *L, core_lock *self, int64_t wait_ms);
 int core_lock_release(lua_State *L, core_lock *self);
 
+/* The same around any op. After PENDING, which is all that other kinds of locks give, *out is
+ * the lock for the op, whose end is to be told. Anything else is the result. */
+int core_count_acquire(lua_State *L, core_count *count, core_lock *self, sneck_lock **out);
+int core_count_release(lua_State *L, core_count *count, core_lock *self, sneck_lock **out);
+void core_count_end(core_count *count, int status);
+
+/* Pushes that result. */
+int core_push_counted(lua_State *L, const core_lock *self, int status);
+
 /* --------------------------------------------------------------------- leases */
 
 /* Methods of locks. */
@@ -178,6 +206,9 @@ int core_lock_fence(lua_State *L);
 int core_lock_keep_alive(lua_State *L);
 int core_lock_hold(lua_State *L);
 
+/* There is nothing to release at the end of a block, nor a loss to tell. */
+bool core_lock_is_settled(const core_lock *self);
+
 /* -------------------------------------------------------------------- opening */
 
 /* Whatever thread may run it. */
@@ -185,9 +216,12 @@ void core_stay_loaded(void);
 
 /* Each pushes the metatable of a type. */
 void core_open_client(lua_State *L);
+void core_open_descriptor(lua_State *L);
+void core_open_link(lua_State *L);
 void core_open_lock(lua_State *L);
 void core_open_op(lua_State *L);
 void core_open_reply(lua_State *L);
+void core_open_steps(lua_State *L);
 void core_open_transaction(lua_State *L);
 
 /* Registers a type: its metatable, whose __index has the methods. */
@@ -214,6 +248,30 @@ int core_lock_settle(lua_State *L);
 int core_update(lua_State *L);
 int core_compare_and_set(lua_State *L);
 int core_transaction(lua_State *L);
+
+/* And by those of sneck/async.lua.
+ *
+ *     core.is_adopted(lock)
+ *     core.keep(lock)
+ *     core.link(client)
+ *     core.steps(client, keys, attempts, wait, guard)
+ *     core.text(value)
+ *     core.milliseconds(seconds, what)
+ *     core.poll(entries, timeout)
+ *     core.clock()
+ *     core.duplicate(descriptor)
+ *
+ * is_adopted() tells whether hold() has to confirm the lock, and not to acquire it. keep()
+ * begins the renewal that hold() promises; where it fails, the lock is to be released. */
+int core_lock_is_adopted(lua_State *L);
+int core_lock_keep(lua_State *L);
+int core_link_new(lua_State *L);
+int core_steps_new(lua_State *L);
+int core_text(lua_State *L);
+int core_milliseconds(lua_State *L);
+int core_poll(lua_State *L);
+int core_clock(lua_State *L);
+int core_duplicate(lua_State *L);
 
 /* The level of their misuse: sneck/init.lua stands between the user and them. */
 #define CORE_USER_LEVEL 2

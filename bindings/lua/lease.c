@@ -45,39 +45,63 @@ int core_lock_fence(lua_State *L)
     return 1;
 }
 
-int core_lock_keep_alive(lua_State *L)
+static int push_renewal(lua_State *L, int status, const sneck_lock *lock)
 {
-    sneck_lock *lock = check_mine(L);
-    bool on = lua_isnoneornil(L, 2) || core_opt_flag(L, 1, 2, "on");
-    int status = sneck_lock_renew(lock, on);
     if (status != SNECK_OK)
         return core_push_failure(L, status, sneck_lock_error(lock), "");
     lua_pushboolean(L, 1);
     return 1;
 }
 
+int core_lock_keep_alive(lua_State *L)
+{
+    sneck_lock *lock = check_mine(L);
+    bool on = lua_isnoneornil(L, 2) || core_opt_flag(L, 1, 2, "on");
+    return push_renewal(L, sneck_lock_renew(lock, on), lock);
+}
+
 /* ---------------------------------------------------------------------- blocks */
+
+static bool is_adopted(const core_lock *self)
+{
+    return self->adopted && sneck_lock_token(self->lock, NULL, 0) > 0;
+}
+
+int core_lock_is_adopted(lua_State *L)
+{
+    lua_pushboolean(L, is_adopted(core_check_lock(L)));
+    return 1;
+}
 
 /* Acquires the lock, or confirms an adopted one. */
 static int take(lua_State *L, core_lock *self, int64_t wait_ms)
 {
     sneck_op *op = NULL;
-    if (!self->adopted || sneck_lock_token(self->lock, NULL, 0) == 0)
+    if (!is_adopted(self))
         return core_lock_acquire(L, self, wait_ms);
     int status = sneck_lock_extend_start(&op, self->lock, NULL, 0);
     return core_finish(L, status, op);
 }
 
-/* Begins the renewal of what was just acquired. Gives it back if that fails. */
-static int keep(lua_State *L, core_lock *self)
+/* Begins the renewal of what was just acquired, which is `lock`. */
+static int keep(lua_State *L, const core_lock *self, sneck_lock *lock)
+{
+    if (!self->renews_in_hold || !core_lock_is_outermost(L, self))
+        return SNECK_OK;
+    return sneck_lock_renew(lock, true);
+}
+
+int core_lock_keep(lua_State *L)
+{
+    const core_lock *self = core_check_lock(L);
+    sneck_lock *lock = core_lock_mine(L, self);
+    return push_renewal(L, keep(L, self, lock), lock);
+}
+
+/* Gives back what cannot be renewed. */
+static int give_back(lua_State *L, core_lock *self, int status, const sneck_lock *lock)
 {
     char why[SNECK_ERROR_SIZE];
-    sneck_lock *lock = core_lock_mine(L, self);
-    int status = sneck_lock_renew(lock, true);
-    if (status == SNECK_OK) {
-        lua_pushvalue(L, 1);
-        return 1;
-    }
     snprintf(why, sizeof why, "%s", sneck_lock_error(lock));
     core_lock_release(L, self);
     return core_push_failure(L, status, why, "");
@@ -91,18 +115,24 @@ int core_lock_hold(lua_State *L)
     int count = take(L, self, wait_ms);
     if (count > 1)
         return count;
-    if (self->renews_in_hold && core_lock_is_outermost(L, self))
-        return keep(L, self);
+    sneck_lock *lock = core_lock_mine(L, self);
+    int status = keep(L, self, lock);
+    if (status != SNECK_OK)
+        return give_back(L, self, status, lock);
     lua_pushvalue(L, 1);
     return 1;
+}
+
+bool core_lock_is_settled(const core_lock *self)
+{
+    return !self->rlock && sneck_lock_token(self->lock, NULL, 0) == 0 &&
+           sneck_lock_lease(self->lock) != SNECK_LEASE_LOST;
 }
 
 int core_lock_settle(lua_State *L)
 {
     core_lock *self = core_check_lock(L);
-    bool released = !self->rlock && sneck_lock_token(self->lock, NULL, 0) == 0 &&
-                    sneck_lock_lease(self->lock) != SNECK_LEASE_LOST;
-    if (!released)
+    if (!core_lock_is_settled(self))
         return core_lock_release(L, self);
     lua_pushboolean(L, 1);
     return 1;

@@ -133,15 +133,6 @@ static int64_t wait_argument(lua_State *L, const core_lock *self)
     return core_opt_seconds(L, 1, 2, "wait", true, self->wait_ms);
 }
 
-/* 0 means the lock's own ttl. */
-static int64_t ttl_argument(lua_State *L)
-{
-    int64_t ttl_ms = core_opt_seconds(L, 1, 2, "ttl", false, 0);
-    if (ttl_ms > 0 && ttl_ms < SNECK_TTL_MIN_MS)
-        core_throw(L, 1, "ttl must be at least %g seconds", (double)SNECK_TTL_MIN_MS / 1000);
-    return ttl_ms;
-}
-
 /* The count of a re-entrant lock follows calls, not ops. */
 static core_lock *check_uncounted(lua_State *L)
 {
@@ -168,7 +159,7 @@ static int start_release(lua_State *L, sneck_op **out)
 static int start_extend(lua_State *L, sneck_op **out)
 {
     sneck_lock *lock = check_mine(L);
-    return sneck_lock_extend_start(out, lock, NULL, ttl_argument(L));
+    return sneck_lock_extend_start(out, lock, NULL, core_opt_ttl(L, 1, 2));
 }
 
 static int start_holder(lua_State *L, sneck_op **out)

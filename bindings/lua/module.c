@@ -20,6 +20,15 @@ static const luaL_Reg functions[] = {
     {"update", core_update},
     {"compare_and_set", core_compare_and_set},
     {"transaction", core_transaction},
+    {"is_adopted", core_lock_is_adopted},
+    {"keep", core_lock_keep},
+    {"link", core_link_new},
+    {"steps", core_steps_new},
+    {"text", core_text},
+    {"milliseconds", core_milliseconds},
+    {"poll", core_poll},
+    {"clock", core_clock},
+    {"duplicate", core_duplicate},
     {NULL, NULL},
 };
 
@@ -40,6 +49,9 @@ LUALIB_API int luaopen_sneck_core(lua_State *L)
     lua_setfield(L, -2, "op_type");
     core_open_reply(L);
     core_open_transaction(L);
-    lua_pop(L, 2);
+    core_open_link(L);
+    core_open_steps(L);
+    core_open_descriptor(L);
+    lua_pop(L, 5);
     return 1;
 }

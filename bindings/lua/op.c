@@ -22,13 +22,17 @@ static void close_op(core_op *self)
 {
     sneck_op *op = self->op;
     self->op = NULL;
+    if (op && self->count.lock) {
+        sneck_op_cancel(op);
+        core_count_end(&self->count, sneck_op_status(op));
+    }
     sneck_op_free(op);
 }
 
 core_op *core_new_op(lua_State *L)
 {
     core_op *self = lua_newuserdatauv(L, sizeof *self, 1);
-    *self = (core_op){NULL, 0};
+    *self = (core_op){.op = NULL};
     luaL_setmetatable(L, type_name);
     return self;
 }
@@ -112,11 +116,10 @@ static const char *events_text(short events)
     return events & POLLOUT ? "w" : "r";
 }
 
-static int op_fds(lua_State *L)
+void core_push_fds(lua_State *L, const sneck_link *link)
 {
-    core_op *self = check_op(L);
     struct pollfd fds[SNECK_LINK_FDS];
-    int count = is_pending(self) ? (int)sneck_link_fds(sneck_op_link(self->op), fds) : 0;
+    int count = link ? (int)sneck_link_fds(link, fds) : 0;
     lua_createtable(L, count, 0);
     for (int i = 0; i < count; i++) {
         lua_createtable(L, 0, 2);
@@ -126,17 +129,41 @@ static int op_fds(lua_State *L)
         lua_setfield(L, -2, "events");
         lua_rawseti(L, -2, i + 1);
     }
+}
+
+void core_push_timeout(lua_State *L, const sneck_link *link)
+{
+    int64_t ms = link ? sneck_link_timeout_ms(link) : 0;
+    if (ms < 0)
+        lua_pushnil(L);
+    else
+        lua_pushnumber(L, (lua_Number)ms / 1000);
+}
+
+/* NULL when the op has ended. */
+static const sneck_link *link_of(lua_State *L)
+{
+    const core_op *self = check_op(L);
+    return is_pending(self) ? sneck_op_link(self->op) : NULL;
+}
+
+static int op_fds(lua_State *L)
+{
+    core_push_fds(L, link_of(L));
     return 1;
 }
 
 static int op_timeout(lua_State *L)
 {
-    core_op *self = check_op(L);
-    int64_t ms = is_pending(self) ? sneck_link_timeout_ms(sneck_op_link(self->op)) : 0;
-    if (ms < 0)
-        lua_pushnil(L);
-    else
-        lua_pushnumber(L, (lua_Number)ms / 1000);
+    core_push_timeout(L, link_of(L));
+    return 1;
+}
+
+/* For loops that keep what they watch. */
+static int op_generation(lua_State *L)
+{
+    const sneck_link *link = link_of(L);
+    lua_pushinteger(L, link ? (lua_Integer)sneck_link_generation(link) : -1);
     return 1;
 }
 
@@ -178,6 +205,7 @@ static const luaL_Reg methods[] = {
     {"step", op_step},
     {"fds", op_fds},
     {"timeout", op_timeout},
+    {"generation", op_generation},
     {"result", op_result},
     {"wait", op_wait},
     {"cancel", op_cancel},

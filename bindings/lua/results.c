@@ -142,9 +142,14 @@ int core_push_result(lua_State *L, const sneck_op *op)
     size_t count;
     bool was_held;
     int status = sneck_op_status(op);
-    if (status != SNECK_OK)
-        return core_push_failure(L, status, sneck_op_error(op), sneck_op_server_code(op));
     const sneck_reply *reply = sneck_op_reply(op);
+    if (status != SNECK_OK) {
+        int values = core_push_failure(L, status, sneck_op_error(op), sneck_op_server_code(op));
+        if (status != SNECK_SERVER || !reply)
+            return values;
+        core_push_reply(L, reply); /* of writes that failed when they were run */
+        return values + 1;
+    }
     if (reply)
         core_push_reply(L, reply);
     else if (sneck_op_holder(&holder, op) == SNECK_OK)

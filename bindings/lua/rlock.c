@@ -44,11 +44,6 @@ static uint64_t this_coroutine(lua_State *L)
     return (uint64_t)number;
 }
 
-static uint64_t owner_of(lua_State *L, const core_lock *self)
-{
-    return self->rlock ? this_coroutine(L) : 0;
-}
-
 sneck_lock *core_lock_mine(lua_State *L, const core_lock *self)
 {
     sneck_lock *mine = self->rlock ? sneck_rlock_lock(self->rlock, this_coroutine(L)) : NULL;
@@ -60,8 +55,45 @@ bool core_lock_is_outermost(lua_State *L, const core_lock *self)
     return !self->rlock || sneck_rlock_count(self->rlock, this_coroutine(L)) == 1;
 }
 
-/* Pushes the result of what was counted without an op. */
-static int push_counted(lua_State *L, const core_lock *self, int status)
+/* ------------------------------------------------------------------- counting */
+
+static int begin(lua_State *L, core_count *count, core_lock *self, sneck_lock **out,
+                 int begin_rlock(sneck_lock **out, sneck_rlock *rlock, uint64_t owner))
+{
+    *count = (core_count){.lock = NULL};
+    *out = self->lock;
+    if (!self->rlock)
+        return SNECK_PENDING;
+    count->owner = this_coroutine(L);
+    int status = begin_rlock(out, self->rlock, count->owner);
+    if (status == SNECK_PENDING)
+        count->lock = self;
+    return status;
+}
+
+int core_count_acquire(lua_State *L, core_count *count, core_lock *self, sneck_lock **out)
+{
+    return begin(L, count, self, out, sneck_rlock_acquire_begin);
+}
+
+int core_count_release(lua_State *L, core_count *count, core_lock *self, sneck_lock **out)
+{
+    int status = begin(L, count, self, out, sneck_rlock_release_begin);
+    count->releases = true;
+    return status;
+}
+
+void core_count_end(core_count *count, int status)
+{
+    sneck_rlock *rlock = count->lock ? count->lock->rlock : NULL;
+    count->lock = NULL;
+    if (rlock && count->releases)
+        sneck_rlock_release_end(rlock, count->owner, status);
+    else if (rlock)
+        sneck_rlock_acquire_end(rlock, count->owner, status);
+}
+
+int core_push_counted(lua_State *L, const core_lock *self, int status)
 {
     if (status != SNECK_OK)
         return core_push_failure(L, status, sneck_rlock_error(self->rlock), "");
@@ -69,37 +101,36 @@ static int push_counted(lua_State *L, const core_lock *self, int status)
     return 1;
 }
 
+/* -------------------------------------------------------- the calls that block */
+
+/* Waits for the op that was started, or not. */
+static int finish(lua_State *L, core_count *count, int started, sneck_op *op)
+{
+    core_count_end(count, started == SNECK_OK ? core_wait(L, op) : started);
+    return core_finish(L, started, op);
+}
+
 int core_lock_acquire(lua_State *L, core_lock *self, int64_t wait_ms)
 {
-    uint64_t owner = owner_of(L, self);
-    sneck_lock *lock = self->lock;
+    core_count count;
+    sneck_lock *lock;
     sneck_op *op = NULL;
-    int status = SNECK_PENDING;
     self->adopted = false;
-    if (self->rlock)
-        status = sneck_rlock_acquire_begin(&lock, self->rlock, owner);
+    int status = core_count_acquire(L, &count, self, &lock);
     if (status != SNECK_PENDING)
-        return push_counted(L, self, status);
-    int started = sneck_lock_acquire_start(&op, lock, NULL, wait_ms);
-    status = started == SNECK_OK ? core_wait(L, op) : started;
-    if (self->rlock)
-        sneck_rlock_acquire_end(self->rlock, owner, status);
-    return core_finish(L, started, op);
+        return core_push_counted(L, self, status);
+    status = sneck_lock_acquire_start(&op, lock, NULL, wait_ms);
+    return finish(L, &count, status, op);
 }
 
 int core_lock_release(lua_State *L, core_lock *self)
 {
-    uint64_t owner = owner_of(L, self);
-    sneck_lock *lock = self->lock;
+    core_count count;
+    sneck_lock *lock;
     sneck_op *op = NULL;
-    int status = SNECK_PENDING;
-    if (self->rlock)
-        status = sneck_rlock_release_begin(&lock, self->rlock, owner);
+    int status = core_count_release(L, &count, self, &lock);
     if (status != SNECK_PENDING)
-        return push_counted(L, self, status);
-    int started = sneck_lock_release_start(&op, lock, NULL);
-    status = started == SNECK_OK ? core_wait(L, op) : started;
-    if (self->rlock)
-        sneck_rlock_release_end(self->rlock, owner, status);
-    return core_finish(L, started, op);
+        return core_push_counted(L, self, status);
+    status = sneck_lock_release_start(&op, lock, NULL);
+    return finish(L, &count, status, op);
 }

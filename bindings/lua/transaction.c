@@ -76,13 +76,13 @@ static int tx_get(lua_State *L)
 static int tx_execute(lua_State *L)
 {
     core_tx *self = usable(L);
-    return read_now(L, self, core_check_command(L, 2));
+    return read_now(L, self, core_check_command(L, 1, 2));
 }
 
 static int tx_queue(lua_State *L)
 {
     core_tx *self = usable(L);
-    core_command command = core_check_command(L, 2);
+    core_command command = core_check_command(L, 1, 2);
     return done(L, self, sneck_tx_queue(self->tx, command.count, command.words,
                                         command.lengths));
 }
@@ -146,26 +146,6 @@ static int run_function(sneck_tx *tx, void *data)
     return status;
 }
 
-/* Pushes a copy of the table of keys, and room for them. The user may change the
- * table while the function runs. */
-static core_command keep_keys(lua_State *L)
-{
-    if (!lua_istable(L, KEYS))
-        core_throw(L, CORE_USER_LEVEL, "keys must be a table, not %s", luaL_typename(L, KEYS));
-    int count = (int)lua_rawlen(L, KEYS);
-    lua_createtable(L, count, 0);
-    core_command keys = core_new_command(L, (size_t)count);
-    for (int i = 1; i <= count; i++) {
-        lua_rawgeti(L, KEYS, i);
-        if (lua_type(L, -1) != LUA_TSTRING)
-            core_throw(L, CORE_USER_LEVEL, "key %d must be a string, not %s", i,
-                       luaL_typename(L, -1));
-        keys.words[i - 1] = lua_tolstring(L, -1, &keys.lengths[i - 1]);
-        lua_rawseti(L, KEPT_KEYS, i);
-    }
-    return keys;
-}
-
 static core_tx *new_tx(lua_State *L)
 {
     core_tx *self = lua_newuserdatauv(L, sizeof *self, 0);
@@ -204,7 +184,7 @@ int core_transaction(lua_State *L)
     core_run_options(&t.run, ATTEMPTS);
     t.tx = new_tx(L);
     core_reply *reply = core_new_reply(L);
-    core_command keys = keep_keys(L);
+    core_command keys = core_keep_keys(L, KEYS);
     t.run.keys = KEPT_KEYS;
     t.run.value = VALUE;
     core_run_start(&t.run);

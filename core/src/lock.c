@@ -176,6 +176,11 @@ void sneck__lock_drop(sneck_lock *lock)
         destroy_lock(lock);
 }
 
+bool sneck__lock_is_shared(const sneck_lock *lock)
+{
+    return atomic_load(&lock->references) > 1;
+}
+
 void sneck_lock_free(sneck_lock *lock)
 {
     if (!lock)

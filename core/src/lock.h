@@ -52,6 +52,9 @@ struct sneck_lock {
 sneck_lock *sneck__lock_share(sneck_lock *lock);
 void sneck__lock_drop(sneck_lock *lock);
 
+/* An op or a transaction has it, beside its handle. */
+bool sneck__lock_is_shared(const sneck_lock *lock);
+
 /* The end of the validity of a lease of `ttl_ms` that began after `sent_ms`. */
 int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms);
 

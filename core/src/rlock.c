@@ -33,7 +33,8 @@ struct sneck_rlock {
     struct fork_hold hold;  /* of the mutex */
     unsigned fork_count;    /* whose entries they are */
     struct entry *entries;
-    struct entry *spare;    /* one of whom the lock is free, or NULL */
+    struct entry *spare;    /* one of whom the lock is free, or NULL. A transaction that it
+                             * guarded may still look at it */
     char error[SNECK_ERROR_SIZE];
 };
 
@@ -111,8 +112,9 @@ static struct entry *find_entry(const sneck_rlock *rlock, uint64_t owner)
 static struct entry *add_entry(sneck_rlock *rlock, uint64_t owner)
 {
     struct entry *entry = rlock->spare;
-    rlock->spare = NULL;
-    if (!entry)
+    if (entry && !sneck__lock_is_shared(entry->lock))
+        rlock->spare = NULL;
+    else
         entry = calloc(1, sizeof *entry);
     if (!entry)
         return NULL;

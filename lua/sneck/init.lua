@@ -15,45 +15,24 @@
 -- "BUSY" (after "SERVER" also the server's own word); misuse throws. docs/lua.md
 -- lists every call.
 local core = require "sneck.core"
+local option_sets = require "sneck.options"
+
+local check, set_of = option_sets.check, option_sets.set_of
 
 local sneck = {version = core.version}
 local client_methods = core.client_type.__index
-
-local function set_of(...)
-    local set = {text = table.concat({...}, ", ")}
-    for _, name in ipairs({...}) do
-        set[name] = true
-    end
-    return set
-end
 
 local CONNECT_OPTIONS = set_of("timeout", "connect_timeout", "client_name", "prefix", "label")
 local LOCK_OPTIONS = set_of("ttl", "wait", "label", "fair", "poll", "renew", "max_hold", "fence")
 local TRANSACTION_OPTIONS = set_of("attempts", "wait", "guard")
 local UPDATE_OPTIONS = set_of("ttl", "attempts", "wait", "guard")
 local SET_OPTIONS = set_of("ttl")
-local DEFAULTS = {}
 
 --- What an update's function returns to leave the value as it is.
 sneck.KEEP = setmetatable({}, {__tostring = function() return "sneck.KEEP" end})
 
--- Values are checked in C. Level 3 is the user's line: the public functions call
--- this themselves, and likewise the functions of the C module, which count on it.
-local function check(options, known)
-    if options == nil then
-        return DEFAULTS
-    end
-    if type(options) ~= "table" then
-        error("options must be a table, not " .. type(options), 3)
-    end
-    for name in pairs(options) do
-        if known[name] ~= true then
-            error(("unknown option %s: there are %s"):format(tostring(name), known.text), 3)
-        end
-    end
-    return options
-end
-
+-- Values are checked in C, whose functions count on being called by the public ones,
+-- from the user's line.
 local function values(o)
     return o.ttl, o.wait, o.label, o.fair, o.poll, o.renew, o.max_hold, o.fence
 end

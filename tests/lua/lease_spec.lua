@@ -466,6 +466,18 @@ describe("a re-entrant lock", function()
         assert.equal("NOT_OWNER", select(3, write()))
     end)
 
+    it("guards nothing for who has released it, though another has it since", function()
+        local lock = client:rlock(name, {ttl = 60})
+        assert(lock:acquire())
+        local _, _, code = client:update(name .. ":value", function()
+            assert(lock:release())
+            elsewhere(function() assert(lock:acquire()) end)
+            return "never written"
+        end, {guard = lock})
+        assert.equal("NOT_OWNER", code)
+        assert.is_nil(client:execute("GET", name .. ":value"))
+    end)
+
     it("may be released and freed while it guards", function()
         local lock = client:rlock(name)
         assert(lock:acquire())

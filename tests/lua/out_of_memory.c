@@ -1,9 +1,9 @@
 /* out_of_memory.c - runs a script as often as it allocates, and lets another
  * allocation fail each time.
  *
- *     lua_out_of_memory INIT.LUA SCRIPT URL
+ *     lua_out_of_memory SCRIPT URL
  *
- * INIT.LUA is the module `sneck`; SCRIPT gets the url and a name that no other run
+ * The modules in Lua are those of LUA_PATH. SCRIPT gets the url and a name that no other run
  * uses. Each allocation fails in two ways: once, so that Lua collects garbage and
  * tries again, and together with all that follow, so that the script ends. Invariant: a
  * state is opened and closed with memory to spare, so whatever is left after that is
@@ -31,7 +31,7 @@ struct memory {
 };
 
 struct run {
-    const char *init, *script, *url;
+    const char *script, *url;
     long number;
 };
 
@@ -69,22 +69,10 @@ static void *allocate(void *data, void *block, size_t old_size, size_t size)
 
 /* --------------------------------------------------------------------- a run */
 
-static void load_module(lua_State *L, const char *name, const char *path)
-{
-    if (luaL_loadfile(L, path) != LUA_OK)
-        lua_error(L);
-    lua_call(L, 0, 1);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    lua_pushvalue(L, -2);
-    lua_setfield(L, -2, name);
-    lua_pop(L, 2);
-}
-
 static int run_script(lua_State *L)
 {
     const struct run *run = lua_touserdata(L, 1);
-    luaL_requiref(L, "sneck.core", luaopen_sneck_core, 0);
-    load_module(L, "sneck", run->init);
+    luaL_requiref(L, "sneck.core", luaopen_sneck_core, 0); /* not the rock's */
     if (luaL_loadfile(L, run->script) != LUA_OK)
         return lua_error(L);
     lua_pushstring(L, run->url);
@@ -99,11 +87,13 @@ static void fail(const struct run *run, const char *what, const char *detail)
     exit(1);
 }
 
-/* luaL_checkstack() says of any reason that the stack overflows. */
-static bool stack_could_not_grow(lua_State *L, int rc)
+/* What a coroutine throws is thrown again by the loop, as any other error. And
+ * luaL_checkstack() says of any reason that the stack overflows. */
+static bool is_for_memory(lua_State *L, int rc)
 {
     const char *message = rc == LUA_ERRRUN ? lua_tostring(L, -1) : NULL;
-    return message && strstr(message, "stack overflow (");
+    return rc == LUA_ERRMEM || (message && (strcmp(message, "not enough memory") == 0 ||
+                                            strstr(message, "stack overflow (")));
 }
 
 /* Returns whether an allocation failed; none does for a negative index. */
@@ -121,11 +111,9 @@ static bool run_once(const struct run *run, long index, bool for_good)
     memory.until_failure = index;
     int rc = lua_pcall(L, 1, 0, 0);
     memory.until_failure = -1;
-    if (memory.failed && stack_could_not_grow(L, rc))
-        rc = LUA_ERRMEM;
-    if (rc != LUA_OK && rc != LUA_ERRMEM)
+    if (rc != LUA_OK && !is_for_memory(L, rc))
         fail(run, "the script failed otherwise than for memory", lua_tostring(L, -1));
-    if (rc == LUA_ERRMEM && !memory.failed)
+    if (rc != LUA_OK && !memory.failed)
         fail(run, "the script ran out of memory by itself", "no allocation had failed");
     lua_close(L);
     if (memory.in_use != 0)
@@ -159,11 +147,11 @@ static long fail_each(struct run *run, bool for_good)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: %s INIT.LUA SCRIPT URL\n", argv[0]);
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s SCRIPT URL\n", argv[0]);
         return 2;
     }
-    struct run run = {.init = argv[1], .script = argv[2], .url = argv[3]};
+    struct run run = {.script = argv[1], .url = argv[2]};
     run_once(&run, -1, false);
     long descriptors = count_descriptors();
     long once = fail_each(&run, false);

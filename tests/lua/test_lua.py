@@ -16,7 +16,7 @@ import pytest
 
 import resp
 from installed import lua_environment
-from programs import BUILD, LUA_TREE, TOP
+from programs import BUILD, LUA_TREE
 from sneck.testing import Server
 
 HERE = Path(__file__).resolve().parent
@@ -201,14 +201,15 @@ def test_the_module_exports_its_entry_only() -> None:
     assert [line.split()[0] for line in symbols.splitlines()] == ["luaopen_sneck_core"]
 
 
-def test_no_allocation_that_fails_leaks_or_crashes(server: Server) -> None:
+@pytest.mark.parametrize("script", ["out_of_memory", "out_of_memory_async"])
+def test_no_allocation_that_fails_leaks_or_crashes(server: Server, script: str) -> None:
     done = subprocess.run(
         [
             str(BUILD / "tests/lua/lua_out_of_memory"),
-            str(TOP / "lua/sneck/init.lua"),
-            str(HERE / "out_of_memory.lua"),
+            str(HERE / f"{script}.lua"),
             server.url,
         ],
+        env=environment(server),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -38,6 +38,18 @@ ENDS = {
             os.exit(0, true)
         end)()
     """,
+    "in a coroutine of a loop, while another waits": """
+        local async = require("sneck.async")
+        local loop = async.loop()
+        local rlock = assert(async.connect(loop)):rlock(arg[1], {ttl = 0.03})
+        loop:spawn(function()
+            local held <close> = assert(rlock:hold())
+            loop:spawn(rlock.acquire, rlock)
+            loop:sleep(0)
+            os.exit(0, true)
+        end)
+        loop:run()
+    """,
     "in a function that is within the library": """
         held = lock()
         client:update(arg[1] .. ":value", function() os.exit(0, true) end, {guard = held})
@@ -81,21 +93,33 @@ def test_it_ends_well_while_it_renews(server: Server, program: Path) -> None:
 
 NO_THREAD = """
 io.stdout:setvbuf("no")
-local client = assert(require("sneck").connect())
-assert(client:execute("PING"))
-print("ready")
-io.read()
-for _, lock in ipairs {client:lock("no thread"), client:rlock("no thread")} do
-    local held, message, code = lock:hold()
-    print(held, message, code, lock:token(), client:execute("EXISTS", "no thread"))
+function main(client)
+    assert(client:execute("PING"))
+    print("ready")
+    io.read()
+    for _, lock in ipairs {client:lock("no thread"), client:rlock("no thread")} do
+        local held, message, code = lock:hold()
+        print(held, message, code, lock:token(), client:execute("EXISTS", "no thread"))
+    end
 end
 """
 
+MAINS = {
+    "blocking": 'main(assert(require("sneck").connect()))',
+    "in a coroutine": """
+        local async = require("sneck.async")
+        local loop = async.loop()
+        loop:spawn(main, assert(async.connect(loop)))
+        loop:run()
+    """,
+}
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
-def test_a_lock_that_cannot_be_renewed_is_not_held(server: Server) -> None:
+@pytest.mark.parametrize("main", MAINS)
+def test_a_lock_that_cannot_be_renewed_is_not_held(server: Server, main: str) -> None:
     with subprocess.Popen(
-        ["lua5.4", "-e", NO_THREAD],
+        ["lua5.4", "-e", NO_THREAD + MAINS[main]],
         env=environment(server),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -32,11 +32,11 @@ actor.ONCE = {
 local under_way = {} -- the ops of calls that were left waiting, as keys
 local innermost -- the session of the transaction that was begun last
 
---- Makes an actor. `sockets` has paths by name, `sleep` takes milliseconds. `judge` takes the
+--- Makes an actor. `sockets` has paths by name, `how` is one of mode.lua. `judge` takes the
 -- outcome of the step under way, and `go_on` does the steps behind it until a verb gives ENDS.
-function actor.new(sockets, sleep, judge, go_on)
+function actor.new(sockets, how, judge, go_on)
   return setmetatable({
-    sockets = sockets, sleep = sleep, judge = judge, go_on = go_on, locks = {}, rlocks = {},
+    sockets = sockets, how = how, judge = judge, go_on = go_on, locks = {}, rlocks = {},
     owners = {},
   }, actor)
 end
@@ -65,7 +65,7 @@ end
 --- Makes the client. Returns true, or nil and the outcome.
 function actor:connect(url, options)
   local failure
-  self.client, failure = try(sneck.connect, url, options)
+  self.client, failure = try(self.how.connect, url, options)
   return self.client and true, failure
 end
 
@@ -95,22 +95,11 @@ end
 
 -- ---------------------------------------------------------- re-entrant locks
 
--- An owner is a coroutine, which makes one call after the other.
-local function new_owner()
-  return coroutine.wrap(function(call, ...)
-    local answer = table.pack(pcall(call, ...))
-    while true do
-      local following = table.pack(coroutine.yield(table.unpack(answer, 1, answer.n)))
-      answer = table.pack(pcall(table.unpack(following, 1, following.n)))
-    end
-  end)
-end
-
 -- Calls as the owner that the options name, and tells the outcome; throws what the call does.
 function actor:as_owner(options, call, ...)
   local name = tonumber(options.owner) or casefile.refuse("an owner is a number")
-  self.owners[name] = self.owners[name] or new_owner()
-  local well, result = self.owners[name](call, ...)
+  self.owners[name] = self.owners[name] or self.how.owner()
+  local well, result = self.owners[name].call(call, ...)
   if not well then
     error(result, 0)
   end
@@ -147,12 +136,12 @@ function actor:pump(limit_ms)
       local _, failure = try(waiting.op.result, waiting.op)
       return token_of(waiting.lock, failure)
     end
-    self.sleep(STEP_MS)
+    self.how.sleep(STEP_MS)
   end
 end
 
 function actor:start(lock, wait)
-  local op, failure = try(lock.acquire_start, lock, wait)
+  local op, failure = try(self.how.start, lock, wait)
   if not op then
     return failure
   end
@@ -378,7 +367,7 @@ function verbs.waiters(self, words)
       break
     end
     step_all()
-    self.sleep(STEP_MS)
+    self.how.sleep(STEP_MS)
     found, failure = try(client.waiters, client, name)
   end
   return failure or outcome.labels(found)
@@ -586,6 +575,9 @@ end
 function actor:close()
   if self.waiting and not self:pump(LIMIT_MS) then
     return false
+  end
+  for _, owner in pairs(self.owners) do
+    owner.close()
   end
   if self.client then
     self.client:close()

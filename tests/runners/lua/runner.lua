@@ -6,6 +6,7 @@ package.path = arg[0]:gsub("[^/]*$", "") .. "?.lua;" .. package.path
 
 local actor = require "actor"
 local casefile = require "casefile"
+local mode = require "mode"
 local outcome = require "outcome"
 
 local CONTROL_TIMEOUT = 60
@@ -14,6 +15,7 @@ local UNTIL_TRIES, UNTIL_PAUSE_MS = 1000, 10
 local settings, files = {}, {}
 local variables, actors, sockets = {}, {}, {}
 local plain, control
+local how -- the mode
 local steps, at -- those of the case, and which is under way
 local expected -- its outcome
 
@@ -21,8 +23,8 @@ local function send_control(...)
   return control:run("execute", outcome.of(...))
 end
 
--- Lua has no sleep of its own; the control socket answers when the time is over.
-local function sleep(milliseconds)
+-- The control socket answers when the time is over.
+local function pause(milliseconds)
   send_control("SLEEP", ("%d"):format(milliseconds))
 end
 
@@ -36,7 +38,7 @@ local function judge(got)
 end
 
 local function new_actor()
-  return actor.new(sockets, sleep, judge, function() go_on() end)
+  return actor.new(sockets, how, judge, function() go_on() end)
 end
 
 local function reset()
@@ -81,7 +83,7 @@ local function run_sleep(words)
   if #words ~= 2 or not words[2].data:find("^%d+$") then
     casefile.refuse("sleep is not followed by milliseconds")
   end
-  actor.pass(tonumber(words[2].data), sleep)
+  actor.pass(tonumber(words[2].data), how.sleep)
 end
 
 -- Repeats a step until its outcome is the expected one. Returns the last outcome.
@@ -97,7 +99,7 @@ local function do_until(words)
     if outcome.matches(expected, got, variables) then
       break
     end
-    actor.pass(UNTIL_PAUSE_MS, sleep)
+    actor.pass(UNTIL_PAUSE_MS, how.sleep)
   end
   return got
 end
@@ -254,7 +256,6 @@ end
 
 local function main()
   local passed = true
-  read_arguments()
   if not settings.titles then
     control = new_actor()
     assert(control:connect(settings.control, {timeout = CONTROL_TIMEOUT}))
@@ -271,4 +272,10 @@ local function main()
   return passed
 end
 
-os.exit(main(), true)
+read_arguments()
+if settings.mode == "coroutine" then
+  how = mode.coroutine()
+else
+  how = mode.blocking(pause)
+end
+os.exit(how.run(main), true)

@@ -1,0 +1,276 @@
+--- Transactions whose function may yield: the attempts of one call, by ops.
+--
+-- Each has a connection of its own while it runs. There are at most `connections` of
+-- them at once, first come first served; one within the function of another does not
+-- queue, as it would wait for itself.
+local core = require "sneck.core"
+local guard = require "sneck.async.guard"
+
+local transaction = {}
+
+-- --------------------------------------------------------------------- places
+
+local places = {}
+places.__index = places
+
+--- Makes the places for so many transactions at once.
+function transaction.places(loop, count)
+    return setmetatable({
+        loop = loop,
+        free = count,
+        queue = {}, first = 1, last = 0, -- who waits; false: it has given up
+        threads = setmetatable({}, {__mode = "k"}), -- those in a transaction
+    }, places)
+end
+
+local function pass_on(self)
+    while self.first <= self.last do
+        local waiter = self.queue[self.first]
+        self.queue[self.first], self.first = nil, self.first + 1
+        if waiter then
+            waiter.done = true
+            self.loop.wake(waiter.ticket)
+            return
+        end
+    end
+    self.free = self.free + 1
+end
+
+local function wait(self)
+    local waiter, at = {ticket = self.loop.ticket(), done = false}, self.last + 1
+    self.queue[at], self.last = waiter, at
+    local waiting <close> = guard.new(function()
+        self.loop.wake(waiter.ticket)
+        if waiter.done then
+            pass_on(self)
+        else
+            self.queue[at] = false
+        end
+    end)
+    repeat
+        self.loop.sleep_on(waiter.ticket)
+    until waiter.done
+    waiting.passed = true
+end
+
+-- Given back by hand or, where a coroutine was left to the collector, by that.
+local place = {}
+place.__index = place
+
+function place:give_back()
+    if self.taken then
+        self.taken = false
+        pass_on(self.places)
+    end
+end
+
+place.__gc = place.give_back
+place.__close = place.give_back
+
+--- Takes a place, for a `<close>` variable; waits until there is one.
+function places:take()
+    if self.threads[coroutine.running()] then
+        return setmetatable({taken = false, places = self}, place)
+    elseif self.free > 0 then
+        self.free = self.free - 1
+    else
+        wait(self)
+    end
+    return setmetatable({taken = true, places = self}, place)
+end
+
+-- Gives it another owner.
+local function move(self)
+    local moved = setmetatable({taken = self.taken, places = self.places}, place)
+    self.taken = false
+    return moved
+end
+
+-- ------------------------------------------------------------- for the function
+
+local tx_methods = {}
+local tx_type = {__index = tx_methods}
+
+function tx_type.__tostring(tx)
+    local state = tx.failure and tx.failure[2] or tx.aborted and "aborted" or "running"
+    return ("sneck.async.transaction (%s)"):format(tx.runs and state or "ended")
+end
+
+-- Level 3 is the user's line. What unwinds the function is the object itself.
+local function check(tx)
+    if getmetatable(tx) ~= tx_type then
+        error("this is no transaction: call its functions with a colon", 3)
+    elseif not tx.runs then
+        error("the transaction has ended: use it inside of its function only", 3)
+    elseif tx.aborted then
+        error(tx, 0)
+    end
+end
+
+local function given(tx, ...)
+    if select("#", ...) > 1 then
+        tx.failure = table.pack(...)
+        error(tx, 0)
+    end
+    return ...
+end
+
+--- Reads now: any command that does not block.
+function tx_methods:execute(...)
+    check(self)
+    return given(self, self.pump:await_step(self.steps:read(...)))
+end
+
+--- Reads the string at a key now.
+function tx_methods:get(key)
+    check(self)
+    if type(key) ~= "string" then
+        error("the key must be a string, not " .. type(key), 2)
+    end
+    return given(self, self.pump:await_step(self.steps:read("GET", key)))
+end
+
+--- Adds a command to those that are run at the end.
+function tx_methods:queue(...)
+    check(self)
+    return given(self, self.steps:queue(...))
+end
+
+--- Watches more keys, from the next read on.
+function tx_methods:watch(...)
+    check(self)
+    for _, key in ipairs({...}) do
+        given(self, self.steps:watch(key))
+    end
+    return true
+end
+
+--- Ends it with nothing written.
+function tx_methods:abort()
+    check(self)
+    self.aborted = true
+    error(self, 0)
+end
+
+--- How often the function was run before.
+function tx_methods:conflicts()
+    check(self)
+    return self.steps:conflicts()
+end
+
+-- ------------------------------------------------------------------- its runs
+
+-- How one run of the function ended: a table that has `thrown`, or `aborted`, or what a
+-- step gave, true or a failure.
+local function run_function(session)
+    local tx = setmetatable({steps = session.steps, pump = session.pump, runs = true}, tx_type)
+    local threads, thread = session.place.places.threads, coroutine.running()
+    local outer = threads[thread]
+    threads[thread] = true
+    local ok, what = pcall(session.body, tx)
+    threads[thread] = outer
+    tx.runs = false
+    if not ok and not (what == tx and (tx.aborted or tx.failure)) then
+        return {thrown = true, what}
+    elseif tx.aborted then
+        return {aborted = true}
+    end
+    return ok and {true} or tx.failure
+end
+
+local function run_attempts(session)
+    local pump, steps = session.pump, session.steps
+    while true do
+        local outcome = table.pack(pump:await_step(steps:begin()))
+        if not outcome[1] then -- CONFLICT: attempts or time are used up
+            return outcome
+        end
+        outcome = run_function(session)
+        if outcome[1] == true then
+            outcome = table.pack(pump:await_step(steps:commit()))
+            outcome.committed = outcome[1]
+        end
+        if outcome.thrown or outcome[3] ~= "CONFLICT" then
+            return outcome
+        end
+    end
+end
+
+-- Leaves no watch and no turn behind, in the background.
+local function abandon(session)
+    local kept = move(session.place)
+    local function ended()
+        session.steps:free()
+        kept:give_back()
+    end
+    local op = session.steps:unwatch()
+    if op and not op:step() then
+        session.pump:step_later(op, ended)
+    else
+        ended()
+    end
+end
+
+local function fail(session, keys, outcome)
+    local _, message, code, word, results = table.unpack(outcome, 1, 5)
+    local attempts, waited, failed = session.steps:report()
+    if code == "CONFLICT" then
+        return nil, message, code, nil,
+            {attempts = attempts, waited = waited, keys = table.move(keys, 1, #keys, 1, {})}
+    elseif failed and results then
+        return nil, message, code, word, {index = failed, results = results}
+    end
+    return table.unpack(outcome, 1, code == "SERVER" and 4 or 3)
+end
+
+-- The table of keys may be changed by the function.
+local function conclude(session, keys, outcome)
+    if outcome.thrown then
+        error(outcome[1], 0)
+    elseif outcome.aborted then
+        return nil
+    elseif outcome.committed then
+        return outcome.committed == true and {n = 0} or outcome.committed
+    end
+    return fail(session, keys, outcome)
+end
+
+--- Runs a function until its writes are committed. `steps` are new; `taken` is a place,
+-- which the caller gives back.
+function transaction.run(pump, taken, keys, steps, body)
+    keys = table.move(keys, 1, #keys, 1, {})
+    local session = {pump = pump, steps = steps, body = body, place = taken}
+    local running <close> = guard.new(function() abandon(session) end)
+    local outcome = run_attempts(session)
+    if not outcome.committed then
+        pump:await_step(steps:unwatch())
+    end
+    running.passed = true
+    local results = table.pack(pcall(conclude, session, keys, outcome))
+    steps:free()
+    if not results[1] then
+        error(results[2], 0)
+    end
+    return table.unpack(results, 2, results.n)
+end
+
+--- Queues a key's new value, nil to delete it; without a ttl the key keeps its expiry.
+function transaction.change(tx, key, new, ttl_ms)
+    if new == nil then
+        tx:queue("DEL", key)
+    elseif ttl_ms > 0 then
+        tx:queue("SET", key, new, "PX", ttl_ms)
+    else
+        tx:queue("SET", key, new, "KEEPTTL")
+    end
+end
+
+--- A value as it is sent; nil stays nil. False: it is none.
+function transaction.text(value)
+    if value == nil then
+        return nil
+    end
+    return core.text(value) or false
+end
+
+return transaction

@@ -1,0 +1,118 @@
+-- The three loops that coroutines run on, as one: for the specs of sneck.async.
+local async = require "sneck.async"
+local cqueues = require "cqueues"
+local support = require "support"
+local uv = require "luv"
+
+local loops = {names = {"plain", "cqueues", "luv"}}
+
+-- What a coroutine throws is thrown by run().
+local function keep_errors(thrown, body)
+    return function(...)
+        local ok, err = pcall(body, ...)
+        if not ok then
+            thrown[#thrown + 1] = err
+        end
+    end
+end
+
+local makers = {}
+
+function makers.plain()
+    local loop = async.loop()
+    return {
+        loop = loop,
+        spawn = function(body, ...) return loop:spawn(body, ...) end,
+        run = function() loop:run() end,
+        sleep = function(seconds) loop:sleep(seconds) end,
+    }
+end
+
+-- A controller complains once about each coroutine that was closed.
+local function run_controller(controller)
+    repeat
+        local ok, err = controller:loop()
+        assert(ok or tostring(err):find("cannot resume dead coroutine", 1, true), err)
+    until ok
+end
+
+function makers.cqueues()
+    local controller = cqueues.new()
+    return {
+        loop = require "sneck.async.cqueues",
+        spawn = function(body, ...)
+            local arguments = table.pack(...)
+            local thread = coroutine.create(function()
+                body(table.unpack(arguments, 1, arguments.n))
+            end)
+            controller:attach(thread)
+            return thread
+        end,
+        run = function() run_controller(controller) end,
+        sleep = cqueues.sleep,
+    }
+end
+
+local function luv_sleep(seconds)
+    local thread, timer = coroutine.running(), uv.new_timer()
+    timer:start(math.ceil(seconds * 1000), 0, function()
+        timer:close()
+        if coroutine.status(thread) == "suspended" then
+            assert(coroutine.resume(thread))
+        end
+    end)
+    coroutine.yield()
+end
+
+function makers.luv()
+    return {
+        loop = require "sneck.async.luv",
+        spawn = function(body, ...)
+            local thread = coroutine.create(body)
+            assert(coroutine.resume(thread, ...))
+            return thread
+        end,
+        run = function() uv.run() end,
+        sleep = luv_sleep,
+    }
+end
+
+--- Makes a loop of a name: `loop` for async.connect(), spawn(), run() and sleep().
+function loops.make(name)
+    local made, thrown = makers[name](), {}
+    local spawn, run = made.spawn, made.run
+    function made.spawn(body, ...)
+        return spawn(keep_errors(thrown, body), ...)
+    end
+    function made.run()
+        run()
+        local first = table.remove(thrown, 1)
+        if first then
+            error(first, 0)
+        end
+    end
+    --- Runs a function in a coroutine to its end; returns what it returned.
+    function made.call(body, ...)
+        local results
+        made.spawn(function(...) results = table.pack(body(...)) end, ...)
+        made.run()
+        return table.unpack(results, 1, results.n)
+    end
+    return made
+end
+
+local blocking = support.connect()
+
+--- Tells how many connections have a name.
+function loops.count_connections(client_name)
+    local list = assert(blocking:execute("CLIENT", "LIST"))
+    local _, count = list:gsub(" name=" .. client_name .. " ", "")
+    return count
+end
+
+--- Tells whether the server has anything of a lock.
+function loops.is_left(name)
+    return blocking:execute("EXISTS", name, ("{%s}:sneck:queue"):format(name)) ~= 0
+end
+
+return loops
