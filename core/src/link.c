@@ -145,6 +145,7 @@ static void link_failed(struct wire *wire, int status, const char *code, const c
     sneck__buffer_drop(out, lost < link->count ? request_at(link, lost)->begin
                                                : sneck__buffer_end(out));
     link->answered = link->may_commit = false;
+    link->known_count = 0;
     sneck__inbox_close(&link->inbox);
     /* ops may queue new requests meanwhile: these come behind the lost ones */
     while (lost-- > 0) {
@@ -197,10 +198,27 @@ static void link_reply(struct wire *wire, redisReply *reply)
     link->answered = true;
     if (link->count == 0)
         link->used_ms = sneck__now_ms();
-    if (request.op)
+    if (request.op) {
         sneck__op_reply(request.op, reply);
-    else
-        freeReplyObject(reply);
+        return;
+    }
+    if (sneck__is_noscript(reply))
+        link->known_count = 0; /* its scripts were flushed */
+    freeReplyObject(reply);
+}
+
+bool sneck__link_knows(const sneck_link *link, const struct script *script)
+{
+    for (size_t i = 0; i < link->known_count; i++)
+        if (link->known[i] == script)
+            return true;
+    return false;
+}
+
+void sneck__link_learn(sneck_link *link, const struct script *script)
+{
+    if (!sneck__link_knows(link, script) && link->known_count < SCRIPTS_KNOWN)
+        link->known[link->known_count++] = script;
 }
 
 void sneck__link_deliver(sneck_link *link, const char *message, size_t len)

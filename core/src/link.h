@@ -8,6 +8,8 @@
 #include "text.h"
 #include "wire.h"
 
+#define SCRIPTS_KNOWN 8
+
 /* A command that was queued and is not answered yet. */
 struct request {
     sneck_op *op;        /* NULL: abandoned, its reply is swallowed */
@@ -39,6 +41,8 @@ struct sneck_link {
     bool answered;                   /* this connection has answered once */
     bool may_commit;                 /* on it MULTI and EXEC are known to be allowed */
     bool pinned;                     /* what is queued is for this connection alone */
+    const struct script *known[SCRIPTS_KNOWN]; /* this connection has run them by their SHA-1 */
+    size_t known_count;
 
     /* The ops on this link: under way; ended, and not yet told by
      * sneck_link_ended(); told. */
@@ -85,6 +89,10 @@ size_t sneck__link_poll(const sneck_link *link, struct pollfd *fds);
 
 /* When it is to be stepped at the latest; NEVER_MS: when a descriptor is ready. */
 int64_t sneck__link_due_ms(const sneck_link *link);
+
+/* The server behind this connection has the script, as far as was heard from it. */
+bool sneck__link_knows(const sneck_link *link, const struct script *script);
+void sneck__link_learn(sneck_link *link, const struct script *script);
 
 /* Reads what came while it was idle in the pool with replies still to come. */
 void sneck__link_catch_up_one(sneck_link *link);

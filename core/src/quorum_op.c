@@ -138,6 +138,8 @@ static bool member_reply(sneck_op *op, redisReply *reply)
     struct quorum_op *q = m->whole;
     if (q->base.op.status != SNECK_PENDING || ask_by_text(q, m, reply))
         return false;
+    if (q->base.op.script && reply->type != REDIS_REPLY_ERROR)
+        sneck__link_learn(op->link, q->base.op.script);
     enum voice voice = q->kind->read(q, m, reply);
     if (voice == FAILED)
         fail_reply(m, reply);
@@ -195,13 +197,30 @@ void sneck__quorum_round(struct quorum_op *q)
 bool sneck__quorum_format(struct quorum_op *q, struct command command)
 {
     sneck__buffer_drop(&q->bytes, sneck__buffer_end(&q->bytes));
+    sneck__buffer_drop(&q->text, sneck__buffer_end(&q->text));
     return sneck__wire_format(&q->bytes, command);
+}
+
+/* Nobody may be left to hear of a script that is not there, so it is sent by its text to
+ * who may not know it. */
+static const struct buffer *request_for(struct quorum_op *q, const struct member *m)
+{
+    sneck_op *op = &q->base.op;
+    if (!op->script || sneck__link_knows(m->op.link, op->script))
+        return &q->bytes;
+    if (q->text.len == 0) {
+        sneck__op_as_text(op);
+        sneck__wire_format(&q->text, (struct command){op->argc, op->argv, op->argv_len});
+    }
+    return &q->text;
 }
 
 void sneck__quorum_ask(struct quorum_op *q, struct member *m)
 {
+    const struct buffer *request = request_for(q, m);
     m->doubtful = false;
-    if (sneck__link_send_bytes(m->op.link, &m->op, q->bytes.bytes, q->bytes.len, 1)) {
+    if (request->len > 0 &&
+        sneck__link_send_bytes(m->op.link, &m->op, request->bytes, request->len, 1)) {
         m->op.in_flight++;
         sneck__quorum_speak(m, SILENT);
     } else {
@@ -303,6 +322,7 @@ void sneck__quorum_clear(sneck_op *op)
     for (size_t i = 0; i < q->count; i++)
         free(q->members[i].op.error);
     sneck__buffer_clear(&q->bytes);
+    sneck__buffer_clear(&q->text);
     sneck__lock_op_clear(op);
 }
 

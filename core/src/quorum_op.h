@@ -29,6 +29,7 @@ struct quorum_op {
     int64_t limit_ms;           /* how long a round waits for an answer */
     int64_t sent_ms;            /* before the round was sent */
     struct buffer bytes;        /* what is sent to each server */
+    struct buffer text;         /* the same for one that may not know the script; or empty */
 };
 
 /* What a capability is to quorum_op.c. */
