@@ -36,6 +36,7 @@ typedef enum core_error {
     CORE_ValueError,
     CORE_MemoryError,
     CORE_Conflict,
+    CORE_QuorumImpossible,
     CORE_ERRORS
 } core_error;
 

@@ -45,6 +45,9 @@ static const error_row rows[CORE_ERRORS] = {
                         "`attempts` tells how often the function was run, "
                         "`waited` for how many seconds in\nall, and `keys` "
                         "which keys were watched from the start." },
+    [CORE_QuorumImpossible] = { "sneck.QuorumImpossible", NULL,
+                                "Fewer servers of a quorum than a majority "
+                                "could be used." },
 };
 
 static core_error class_of(int status)
