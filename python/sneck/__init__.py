@@ -10,7 +10,7 @@ Times are seconds, names are str or bytes. What a lock promises, and what it doe
 not, stands in the README.
 """
 
-from sneck._client import KEEP, Client, Keep, Stats, connect
+from sneck._client import KEEP, Client, Keep, Stats, connect, quorum
 from sneck._core import (
     Conflict,
     ConnectionError,
@@ -20,6 +20,7 @@ from sneck._core import (
     NotOwned,
     OutcomeUnknown,
     ProtocolError,
+    QuorumImpossible,
     ServerError,
     Transaction,
     __version__,
@@ -41,6 +42,7 @@ __all__ = [
     "NotOwned",
     "OutcomeUnknown",
     "ProtocolError",
+    "QuorumImpossible",
     "RLock",
     "ServerError",
     "Stats",
@@ -50,4 +52,5 @@ __all__ = [
     "connect",
     "lock",
     "locked",
+    "quorum",
 ]
