@@ -73,6 +73,7 @@ typedef enum sneck_status {
     SNECK_INTERRUPTED = -9, /* interrupted or cancelled before it was done */
     SNECK_NO_MEMORY = -10, /* out of memory */
     SNECK_CONFLICT = -11, /* others changed the keys in every attempt */
+    SNECK_QUORUM = -12, /* fewer servers than a majority could be used */
 } sneck_status;
 /* generated: end */
 
@@ -556,7 +557,7 @@ SNECK_API int sneck_compare_and_set(bool *out, sneck_client *client, const void 
 typedef struct sneck_link sneck_link;
 typedef struct sneck_op sneck_op; /* one call under way, see below */
 
-#define SNECK_LINK_FDS 2             /* descriptors of a link, at most */
+#define SNECK_LINK_FDS 15            /* descriptors of a link, at most: 2, or those of a quorum */
 
 SNECK_API int sneck_link_new(sneck_link **out, sneck_client *client);
 

@@ -19,6 +19,7 @@
 #include "acquire.h"
 
 #include "fork.h"
+#include "quorum_op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,31 +79,15 @@ static void count_end(struct acquire *a)
     }
 }
 
-static void end_unrenewed(struct acquire *a, int status)
-{
-    sneck__op_end(&a->base.op, status, "%s: %s", a->base.lock->what,
-                  status == SNECK_INVALID ? "its client was closed"
-                                          : "the system gives no thread or memory for its renewal");
-}
-
-/* Renewal as the options say, whatever was said of an earlier lease of this object. */
-static int keep_alive(sneck_lock *lock)
-{
-    if (lock->renew)
-        return sneck__renewal_add(lock);
-    sneck__renewal_remove(lock);
-    return SNECK_OK;
-}
-
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
 {
     sneck_lock *lock = a->base.lock;
     sneck__lock_hold(lock, a->token, a->token_len, deadline_ms, a->fence);
-    int status = keep_alive(lock);
+    int status = sneck__lock_op_keep_alive(&a->base);
     if (status != SNECK_OK) {
         sneck__lock_end_release(lock, a->token, a->token_len, true);
         clean_up(a);
-        end_unrenewed(a, status);
+        sneck__lock_op_end_unrenewed(&a->base, status);
         return;
     }
     sneck__op_end(&a->base.op, SNECK_OK, "%s", "");
@@ -308,11 +293,8 @@ static void begin(struct acquire *a, int64_t wait_ms)
 {
     sneck_lock *lock = a->base.lock;
     sneck_op *op = &a->base.op;
-    if (wait_ms != SNECK_FOREVER && (wait_ms < 0 || wait_ms > SNECK_TTL_MAX_MS)) {
-        sneck__op_end(op, SNECK_INVALID, "%s: a wait is from 0 ms to 365 days, or SNECK_FOREVER",
-                      lock->what);
+    if (!sneck__lock_op_check_wait(&a->base, wait_ms))
         return;
-    }
     const char *why = make_token(a);
     if (why) {
         sneck__op_end(op, SNECK_NO_MEMORY, "%s: %s", lock->what, why);
@@ -320,7 +302,7 @@ static void begin(struct acquire *a, int64_t wait_ms)
     }
     int status = lock->renew ? sneck__renewal_start(lock->client) : SNECK_OK;
     if (status != SNECK_OK) {
-        end_unrenewed(a, status);
+        sneck__lock_op_end_unrenewed(&a->base, status);
         return;
     }
     a->ttl_len = (size_t)snprintf(a->ttl, sizeof a->ttl, "%lld", (long long)lock->ttl_ms);
@@ -339,6 +321,8 @@ static void begin(struct acquire *a, int64_t wait_ms)
 int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
                              int64_t wait_ms)
 {
+    if (lock->client->quorum)
+        return sneck__quorum_acquire_start(out, lock, link, wait_ms);
     struct acquire *a = sneck__lock_op_new(sizeof *a, &acquire_class, lock, link);
     if (!a)
         return SNECK_NO_MEMORY;

@@ -2,7 +2,8 @@
  *
  * Invariant: a link in the pool is quiet, so whoever takes it gets replies to
  * nothing but own commands. The pool grows with the number of calls at the same
- * time; a link that is in doubt is freed, not put back.
+ * time; a link that is in doubt is freed, not put back. Only a quorum's may owe replies,
+ * which are swallowed when they come.
  */
 #include "client.h"
 
@@ -69,14 +70,14 @@ static void destroy(sneck_client *client)
     sneck__renewal_clear(&client->renewal);
     pthread_mutex_destroy(&client->mutex);
     sneck__address_clear(&client->address);
+    sneck__quorum_free(client->quorum);
     free(client->name);
     free(client->prefix);
     free(client->label);
     free(client);
 }
 
-int sneck_client_new(sneck_client **out, const char *url,
-                     const sneck_client_options *options, char *error)
+int sneck__client_make(sneck_client **out, const sneck_client_options *options, char *error)
 {
     static const sneck_client_options defaults = SNECK_CLIENT_OPTIONS;
     if (!options)
@@ -84,9 +85,6 @@ int sneck_client_new(sneck_client **out, const char *url,
     int rc = check_options(options, error);
     if (rc != SNECK_OK)
         return rc;
-    const char *configured = getenv("SNECK_URL");
-    if (!url)
-        url = configured && *configured ? configured : default_url;
     sneck_client *client = calloc(1, sizeof *client);
     if (!client) {
         sneck__message(error, "out of memory");
@@ -96,11 +94,26 @@ int sneck_client_new(sneck_client **out, const char *url,
     pthread_mutex_init(&client->mutex, NULL);
     sneck__renewal_init(&client->renewal);
     atomic_init(&client->fork_count, sneck__fork_count());
-    rc = sneck__address_read(&client->address, url, error);
-    if (rc == SNECK_OK && !copy_options(client, options)) {
+    if (!copy_options(client, options)) {
         sneck__message(error, "out of memory");
-        rc = SNECK_NO_MEMORY;
+        destroy(client);
+        return SNECK_NO_MEMORY;
     }
+    *out = client;
+    return SNECK_OK;
+}
+
+int sneck_client_new(sneck_client **out, const char *url,
+                     const sneck_client_options *options, char *error)
+{
+    const char *configured = getenv("SNECK_URL");
+    if (!url)
+        url = configured && *configured ? configured : default_url;
+    sneck_client *client;
+    int rc = sneck__client_make(&client, options, error);
+    if (rc != SNECK_OK)
+        return rc;
+    rc = sneck__address_read(&client->address, url, error);
     if (rc == SNECK_OK)
         *out = client;
     else
@@ -217,20 +230,29 @@ sneck_link *sneck__client_borrow(sneck_client *client)
         client->idle_count--;
     }
     pthread_mutex_unlock(&client->mutex);
-    if (!link && sneck_link_new(&link, client) != SNECK_OK)
+    if (link)
+        sneck__link_catch_up(link);
+    else if (sneck_link_new(&link, client) != SNECK_OK)
         return NULL;
     link->next_idle = NULL;
     return link;
 }
 
+/* One link of a quorum may stay in doubt for as long as one of its servers is stalled: its
+ * replies come in order all the same. */
+static bool may_be_kept(const sneck_link *link)
+{
+    return link->client->quorum || sneck__link_quiet(link);
+}
+
 void sneck__client_give_back(sneck_link *link)
 {
     sneck_client *client = link->client;
-    if (!sneck__link_quiet(link))
-        sneck__link_step(link, (struct readable){false, false}); /* a cleanup may still leave */
+    if (!sneck__link_written(link))
+        sneck__link_step(link, (struct readable){0, 0}); /* a cleanup may still leave */
     check_fork(client);
     bool keep = false;
-    if (sneck__link_quiet(link)) {
+    if (may_be_kept(link)) {
         pthread_mutex_lock(&client->mutex);
         keep = !client->closed && client->idle_count < IDLE_MAX;
         if (keep) {

@@ -2,6 +2,7 @@
 #define SNECK_CLIENT_H
 
 #include "counters.h"
+#include "quorum.h"
 #include "renewal.h"
 #include "sneck.h"
 #include "text.h"
@@ -12,7 +13,8 @@
 
 struct sneck_client {
     atomic_size_t references;    /* the handle, locks, links */
-    struct address address;      /* never changes */
+    struct address address;      /* never changes; of a quorum's client only the text */
+    struct quorum *quorum;       /* owned; NULL: it has one server */
     int64_t connect_timeout_ms;
     int64_t io_timeout_ms;
     char *name;                  /* for CLIENT SETNAME, or NULL */
@@ -30,6 +32,9 @@ struct sneck_client {
     char error[SNECK_ERROR_SIZE];
     char server_code[CODE_SIZE];
 };
+
+/* Makes a client that has no address yet. */
+int sneck__client_make(sneck_client **out, const sneck_client_options *options, char *error);
 
 sneck_client *sneck__client_share(sneck_client *client);
 void sneck__client_drop(sneck_client *client);

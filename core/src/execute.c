@@ -51,7 +51,8 @@ static const struct op_class execute_class = {
 static void begin_execute(struct execute *e, size_t argc, const void *const *argv,
                           const size_t *len)
 {
-    const char *why = sneck__command_refused(ON_SHARED_CONNECTION, argc, argv, len);
+    const char *why = e->client->quorum
+        ? NO_SERVER_OF_ITS_OWN : sneck__command_refused(ON_SHARED_CONNECTION, argc, argv, len);
     char quoted[QUOTED_SIZE];
     bool named = argc > 0 && argv[0];
     snprintf(e->what, sizeof e->what, "command %s",

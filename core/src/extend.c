@@ -5,6 +5,7 @@
  * may be lost; once confirmed, the new one. lock.c knows of others that overlap.
  */
 #include "lock_op.h"
+#include "quorum_op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,40 +72,48 @@ static const struct op_class extend_class = {
     .clear = extend_clear,
 };
 
-static void send_extend(struct extend *e, int64_t ttl_ms)
+bool sneck__lock_op_token_to_extend(struct lock_op *o, char **token, size_t *len, int64_t ttl_ms)
 {
-    sneck_lock *lock = e->base.lock;
-    e->sent_ms = sneck__now_ms();
-    e->counted = sneck__lock_begin_extend(lock, e->token, e->token_len, e->sent_ms, ttl_ms);
-    if (!e->counted) {
-        sneck__op_end(&e->base.op, SNECK_NOT_OWNER, "%s: not surely ours: it is being released,"
-                      " or its acquire or release is unknown; release it to be certain", lock->what);
-    } else {
-        snprintf(e->ttl, sizeof e->ttl, "%lld", (long long)ttl_ms);
-        sneck__lock_op_script(&e->base, &script_extend, 2,
-                              (const char *const[]){e->token, e->ttl},
-                              (const size_t[]){e->token_len, strlen(e->ttl)});
-    }
+    sneck_lock *lock = o->lock;
+    if (ttl_ms < SNECK_TTL_MIN_MS || ttl_ms > SNECK_TTL_MAX_MS)
+        sneck__op_end(&o->op, SNECK_INVALID, "%s: a ttl is from 3 ms to 365 days", lock->what);
+    else if (sneck__lock_copy_token(lock, token, len) != SNECK_OK)
+        sneck__op_end(&o->op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
+    else if (!*token)
+        sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: not held by this object, so it cannot be"
+                      " extended; acquire it first", lock->what);
+    return o->op.status == SNECK_PENDING;
+}
+
+bool sneck__lock_op_begin_extend(struct lock_op *o, const char *token, size_t len,
+                                 int64_t sent_ms, int64_t ttl_ms)
+{
+    bool may = sneck__lock_begin_extend(o->lock, token, len, sent_ms, ttl_ms);
+    if (!may)
+        sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: not surely ours: it is being released,"
+                      " or its acquire or release is unknown; release it to be certain",
+                      o->lock->what);
+    return may;
 }
 
 static void begin_extend(struct extend *e, int64_t ttl_ms)
 {
-    sneck_lock *lock = e->base.lock;
-    if (ttl_ms < SNECK_TTL_MIN_MS || ttl_ms > SNECK_TTL_MAX_MS) {
-        sneck__op_end(&e->base.op, SNECK_INVALID, "%s: a ttl is from 3 ms to 365 days", lock->what);
-    } else if (sneck__lock_copy_token(lock, &e->token, &e->token_len) != SNECK_OK) {
-        sneck__op_end(&e->base.op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
-    } else if (!e->token) {
-        sneck__op_end(&e->base.op, SNECK_NOT_OWNER, "%s: not held by this object, so it cannot be"
-                      " extended; acquire it first", lock->what);
-    } else {
-        send_extend(e, ttl_ms);
-    }
+    if (!sneck__lock_op_token_to_extend(&e->base, &e->token, &e->token_len, ttl_ms))
+        return;
+    e->sent_ms = sneck__now_ms();
+    e->counted = sneck__lock_op_begin_extend(&e->base, e->token, e->token_len, e->sent_ms, ttl_ms);
+    if (!e->counted)
+        return;
+    snprintf(e->ttl, sizeof e->ttl, "%lld", (long long)ttl_ms);
+    sneck__lock_op_script(&e->base, &script_extend, 2, (const char *const[]){e->token, e->ttl},
+                          (const size_t[]){e->token_len, strlen(e->ttl)});
 }
 
 int sneck_lock_extend_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
                             int64_t ttl_ms)
 {
+    if (lock->client->quorum)
+        return sneck__quorum_extend_start(out, lock, link, ttl_ms);
     struct extend *e = sneck__lock_op_new(sizeof *e, &extend_class, lock, link);
     if (!e)
         return SNECK_NO_MEMORY;

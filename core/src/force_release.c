@@ -1,5 +1,6 @@
 /* force_release.c - the op that takes a lock away from whoever holds it. */
 #include "lock_op.h"
+#include "quorum_op.h"
 
 struct force_release {
     struct lock_op base;
@@ -38,6 +39,8 @@ static const struct op_class force_class = {
 
 int sneck_lock_force_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
 {
+    if (lock->client->quorum)
+        return sneck__quorum_force_release_start(out, lock, link);
     struct force_release *f = sneck__lock_op_new(sizeof *f, &force_class, lock, link);
     if (!f)
         return SNECK_NO_MEMORY;
@@ -49,6 +52,8 @@ int sneck_lock_force_release_start(sneck_op **out, sneck_lock *lock, sneck_link 
 
 int sneck_op_was_held(bool *out, const sneck_op *op)
 {
+    if (sneck__is_quorum_op(op))
+        return sneck__quorum_was_held(out, op);
     if (op->class != &force_class || op->status != SNECK_OK)
         return SNECK_INVALID;
     *out = ((const struct force_release *)op)->was_held;

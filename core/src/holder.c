@@ -1,5 +1,6 @@
 /* holder.c - the op that asks who has a lock. It changes nothing. */
 #include "lock_op.h"
+#include "quorum_op.h"
 
 #include <string.h>
 
@@ -38,6 +39,8 @@ static const struct op_class holder_class = {
 
 int sneck_lock_holder_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
 {
+    if (lock->client->quorum)
+        return sneck__quorum_holder_start(out, lock, link);
     struct ask_holder *h = sneck__lock_op_new(sizeof *h, &holder_class, lock, link);
     if (!h)
         return SNECK_NO_MEMORY;
@@ -49,6 +52,8 @@ int sneck_lock_holder_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
 
 int sneck_op_holder(sneck_holder *out, const sneck_op *op)
 {
+    if (sneck__is_quorum_op(op))
+        return sneck__quorum_holder(out, op);
     if (op->class != &holder_class || op->status != SNECK_OK)
         return SNECK_INVALID;
     *out = ((const struct ask_holder *)op)->holder;

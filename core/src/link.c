@@ -27,7 +27,6 @@
 #include <string.h>
 
 #define STALE_MS 100           /* idle for longer: look before writing */
-#define TIMEOUT_MAX_MS 60000
 
 static sneck_link *link_of(struct wire *wire)
 {
@@ -112,11 +111,6 @@ bool sneck__link_unsent(const sneck_link *link, const sneck_op *op)
     return true;
 }
 
-bool sneck__link_quiet(const sneck_link *link)
-{
-    return link->count == 0;
-}
-
 /* ------------------------------------------------------------------- failing */
 
 void sneck__link_wake(sneck_link *link)
@@ -151,6 +145,7 @@ static void link_failed(struct wire *wire, int status, const char *code, const c
     sneck__buffer_drop(out, lost < link->count ? request_at(link, lost)->begin
                                                : sneck__buffer_end(out));
     link->answered = link->may_commit = false;
+    link->known_count = 0;
     sneck__inbox_close(&link->inbox);
     /* ops may queue new requests meanwhile: these come behind the lost ones */
     while (lost-- > 0) {
@@ -166,7 +161,7 @@ static void fail(sneck_link *link, int status, const char *why)
     sneck__wire_fail(&link->wire, status, "", why);
 }
 
-void sneck__link_fail(sneck_link *link, const char *why)
+void sneck__link_fail_one(sneck_link *link, const char *why)
 {
     fail(link, SNECK_CONNECTION, why);
 }
@@ -203,10 +198,27 @@ static void link_reply(struct wire *wire, redisReply *reply)
     link->answered = true;
     if (link->count == 0)
         link->used_ms = sneck__now_ms();
-    if (request.op)
+    if (request.op) {
         sneck__op_reply(request.op, reply);
-    else
-        freeReplyObject(reply);
+        return;
+    }
+    if (sneck__is_noscript(reply))
+        link->known_count = 0; /* its scripts were flushed */
+    freeReplyObject(reply);
+}
+
+bool sneck__link_knows(const sneck_link *link, const struct script *script)
+{
+    for (size_t i = 0; i < link->known_count; i++)
+        if (link->known[i] == script)
+            return true;
+    return false;
+}
+
+void sneck__link_learn(sneck_link *link, const struct script *script)
+{
+    if (!sneck__link_knows(link, script) && link->known_count < SCRIPTS_KNOWN)
+        link->known[link->known_count++] = script;
 }
 
 void sneck__link_deliver(sneck_link *link, const char *message, size_t len)
@@ -281,26 +293,18 @@ bool sneck__link_send_bytes(sneck_link *link, sneck_op *op, const char *bytes, s
 
 /* ------------------------------------------------------------------ stepping */
 
-static void check_limit(sneck_link *link, int64_t now)
+static bool is_overdue(const sneck_link *link)
+{
+    return link->wire.state == WIRE_READY && link->count > 0 &&
+           sneck__now_ms() >= request_at(link, 0)->limit_ms;
+}
+
+static void fail_overdue(sneck_link *link)
 {
     char why[64];
-    if (link->wire.state != WIRE_READY || link->count == 0 ||
-        now < request_at(link, 0)->limit_ms)
-        return;
     snprintf(why, sizeof why, "no answer within %lld ms",
              (long long)link->client->io_timeout_ms);
     fail(link, SNECK_CONNECTION, why);
-}
-
-static sneck_op *op_of_timer(struct heap_item *item)
-{
-    return (sneck_op *)((char *)item - offsetof(sneck_op, timer));
-}
-
-static void fire_timers(sneck_link *link, int64_t now)
-{
-    while (sneck__heap_due_ms(&link->timers) <= now)
-        sneck__op_timer(op_of_timer(link->timers.items[0]));
 }
 
 static bool must_open(const sneck_link *link)
@@ -313,7 +317,8 @@ static bool must_open_inbox(const sneck_link *link)
     return link->inbox.state == INBOX_OPENING && link->inbox.wire.state == WIRE_CLOSED;
 }
 
-void sneck__link_step(sneck_link *link, struct readable readable)
+/* What is overdue may have come already, where nobody has looked for a while. */
+void sneck__link_take(sneck_link *link, bool commands, bool inbox)
 {
     if (link->fork_count != sneck__fork_count())
         disown(link);
@@ -321,36 +326,30 @@ void sneck__link_step(sneck_link *link, struct readable readable)
         sneck__wire_open(&link->wire);
     if (must_open_inbox(link))
         sneck__wire_open(&link->inbox.wire);
-    sneck__wire_step(&link->wire, readable.commands);
+    bool overdue = is_overdue(link);
+    sneck__wire_step(&link->wire, commands || overdue);
     if (link->inbox.state != INBOX_CLOSED)
-        sneck__wire_step(&link->inbox.wire, readable.inbox);
-    int64_t now = sneck__now_ms();
-    check_limit(link, now);
-    fire_timers(link, now);
+        sneck__wire_step(&link->inbox.wire, inbox);
+    if (overdue && is_overdue(link))
+        fail_overdue(link);
+}
+
+void sneck__link_flush(sneck_link *link)
+{
     sneck__wire_flush(&link->inbox.wire);
     sneck__wire_flush(&link->wire);
 }
 
-void sneck_link_step(sneck_link *link)
+void sneck__link_catch_up_one(sneck_link *link)
 {
-    sneck__link_step(link, (struct readable){true, true});
-    link->ended_aside = false; /* who has stepped looks for what has ended */
+    if (link->count > 0 && sneck__now_ms() - link->used_ms >= STALE_MS)
+        sneck__link_take(link, true, false);
 }
 
-size_t sneck_link_fds(const sneck_link *link, struct pollfd fds[SNECK_LINK_FDS])
+size_t sneck__link_poll(const sneck_link *link, struct pollfd *fds)
 {
     size_t n = sneck__wire_poll(&link->wire, &fds[0]);
     return n + sneck__wire_poll(&link->inbox.wire, &fds[n]);
-}
-
-bool sneck_link_quiet(const sneck_link *link)
-{
-    return sneck__link_quiet(link);
-}
-
-uint64_t sneck_link_generation(const sneck_link *link)
-{
-    return link->wire.generation + link->inbox.wire.generation;
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -358,13 +357,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A loop looks for what has ended after each step only; so it is made to step. */
-int64_t sneck_link_timeout_ms(const sneck_link *link)
-{
-    return link->ended_aside ? 0 : sneck__link_timeout_ms(link);
-}
-
-int64_t sneck__link_timeout_ms(const sneck_link *link)
+int64_t sneck__link_due_ms(const sneck_link *link)
 {
     if (must_open(link) || must_open_inbox(link))
         return 0;
@@ -372,21 +365,20 @@ int64_t sneck__link_timeout_ms(const sneck_link *link)
                            sneck__wire_limit_ms(&link->inbox.wire));
     if (link->wire.state == WIRE_READY && link->count > 0)
         next = earlier(next, request_at(link, 0)->limit_ms);
-    next = earlier(next, sneck__heap_due_ms(&link->timers));
-    if (next == NEVER_MS)
-        return -1;
-    int64_t now = sneck__now_ms();
-    return next <= now ? 0 : earlier(next - now, TIMEOUT_MAX_MS);
+    return next;
 }
 
 /* ------------------------------------------------------------------ lifetime */
 
-int sneck_link_new(sneck_link **out, sneck_client *client)
+int sneck__link_new_one(sneck_link **out, sneck_client *client)
 {
     sneck_link *link = calloc(1, sizeof *link);
     if (!link)
         return SNECK_NO_MEMORY;
     link->client = sneck__client_share(client);
+    link->itself = link;
+    link->members = &link->itself;
+    link->member_count = 1;
     link->fork_count = sneck__fork_count();
     link->wire.owner = &link_owner;
     link->wire.client = client;
@@ -401,12 +393,8 @@ sneck_op *sneck__link_any_op(const sneck_link *link)
            : link->ended.first ? link->ended.first : link->told.first;
 }
 
-void sneck_link_free(sneck_link *link)
+void sneck__link_free_one(sneck_link *link)
 {
-    if (!link)
-        return;
-    for (sneck_op *op; (op = sneck__link_any_op(link));)
-        sneck__op_detach(op);
     sneck__wire_clear(&link->wire);
     sneck__wire_clear(&link->inbox.wire);
     free(link->requests);

@@ -8,6 +8,8 @@
 #include "text.h"
 #include "wire.h"
 
+#define SCRIPTS_KNOWN 8
+
 /* A command that was queued and is not answered yet. */
 struct request {
     sneck_op *op;        /* NULL: abandoned, its reply is swallowed */
@@ -20,8 +22,13 @@ struct op_list {
     sneck_op *first, *last;
 };
 
+/* One connection, or what holds together those of a quorum, which has none of its own
+ * then. The ops of a quorum are on the latter, and their parts on the connections. */
 struct sneck_link {
     sneck_client *client;            /* a reference */
+    sneck_link **members;            /* the connections: owned, or `itself` alone */
+    size_t member_count;
+    sneck_link *itself;
     unsigned fork_count;             /* whose sockets these are */
     struct wire wire;                /* for commands */
     struct inbox inbox;              /* for grants; closed until something waits */
@@ -34,6 +41,8 @@ struct sneck_link {
     bool answered;                   /* this connection has answered once */
     bool may_commit;                 /* on it MULTI and EXEC are known to be allowed */
     bool pinned;                     /* what is queued is for this connection alone */
+    const struct script *known[SCRIPTS_KNOWN]; /* this connection has run them by their SHA-1 */
+    size_t known_count;
 
     /* The ops on this link: under way; ended, and not yet told by
      * sneck_link_ended(); told. */
@@ -57,15 +66,67 @@ bool sneck__link_send(sneck_link *link, sneck_op *op, struct command command);
 bool sneck__link_send_bytes(sneck_link *link, sneck_op *op, const char *bytes, size_t len,
                             size_t replies);
 
-/* One step; reads only where told that there is something to read, which spares a
- * system call to who has just polled. */
+/* ----- one connection */
+
+/* Makes a link that is one connection. */
+int sneck__link_new_one(sneck_link **out, sneck_client *client);
+
+/* Which of a link's connections have something to read, a bit for each: knowing it
+ * spares a system call to who has just polled. */
 struct readable {
-    bool commands, inbox;
+    uint32_t commands, inbox;
 };
+#define READ_ALL ((struct readable){UINT32_MAX, UINT32_MAX})
+
+/* Connects, reads what has come, and looks for answers that are overdue. */
+void sneck__link_take(sneck_link *link, bool commands, bool inbox);
+
+/* Sends what is queued, as far as that does not block. */
+void sneck__link_flush(sneck_link *link);
+
+/* Its descriptors; how many. */
+size_t sneck__link_poll(const sneck_link *link, struct pollfd *fds);
+
+/* When it is to be stepped at the latest; NEVER_MS: when a descriptor is ready. */
+int64_t sneck__link_due_ms(const sneck_link *link);
+
+/* The server behind this connection has the script, as far as was heard from it. */
+bool sneck__link_knows(const sneck_link *link, const struct script *script);
+void sneck__link_learn(sneck_link *link, const struct script *script);
+
+/* Reads what came while it was idle in the pool with replies still to come. */
+void sneck__link_catch_up_one(sneck_link *link);
+
+/* Gives the connection up: what has left may or may not be done. */
+void sneck__link_fail_one(sneck_link *link, const char *why);
+
+/* There are no ops on it any more. */
+void sneck__link_free_one(sneck_link *link);
+
+/* ----- all connections of a link; see link_members.c */
+
+/* One step; reads only where told that there is something to read. */
 void sneck__link_step(sneck_link *link, struct readable readable);
+
+/* What poll(2) has found out about the descriptors of sneck_link_fds(). */
+struct readable sneck__link_readable(const sneck_link *link, const struct pollfd *fds);
 
 /* As sneck_link_timeout_ms(), whatever has ended: for whoever waits for one op. */
 int64_t sneck__link_timeout_ms(const sneck_link *link);
+
+/* Nothing waits to be sent. */
+bool sneck__link_written(const sneck_link *link);
+
+/* To who takes it out of the pool: reads what has come meanwhile. */
+void sneck__link_catch_up(sneck_link *link);
+
+/* Gives up the connections where a reply is outstanding. */
+void sneck__link_fail(sneck_link *link, const char *why);
+
+/* No reply is outstanding and nothing waits to be sent. */
+bool sneck__link_quiet(const sneck_link *link);
+
+/* ----- for ops */
 
 /* Makes tombstones of the op's requests: their replies will be swallowed. */
 void sneck__link_abandon(sneck_link *link, const sneck_op *op);
@@ -78,12 +139,6 @@ sneck_op *sneck__link_any_op(const sneck_link *link);
 
 /* Notices a connection that was lost while it was idle, as sending does. */
 void sneck__link_look(sneck_link *link);
-
-/* No reply is outstanding and nothing waits to be sent. */
-bool sneck__link_quiet(const sneck_link *link);
-
-/* Gives the connection up: what has left may or may not be done. */
-void sneck__link_fail(sneck_link *link, const char *why);
 
 /* From the inbox: its state has changed; a message has come. */
 void sneck__link_wake(sneck_link *link);

@@ -48,6 +48,8 @@ static int check_arguments(const sneck_client *client, const void *name, size_t 
         return refuse_lock(error, what, "max_hold is from 1 ms to 365 days, or SNECK_FOREVER");
     if (o->poll_ms < 1 || o->poll_ms > SNECK_TTL_MAX_MS)
         return refuse_lock(error, what, "a poll interval is from 1 ms to 365 days");
+    if (o->fair && client->quorum)
+        return refuse_lock(error, what, "a quorum has no queue, so its locks cannot be fair");
     return SNECK_OK;
 }
 

@@ -17,8 +17,8 @@ void sneck__lock_op_clear(sneck_op *op)
     sneck__lock_drop(((struct lock_op *)op)->lock);
 }
 
-void sneck__lock_op_script(struct lock_op *o, const struct script *script, size_t argc,
-                           const char *const *argv, const size_t *len)
+void sneck__lock_op_compose(struct lock_op *o, const struct script *script, size_t argc,
+                            const char *const *argv, const size_t *len)
 {
     const sneck_lock *lock = o->lock;
     const char *words[SCRIPT_WORDS_MAX] = {lock->name, lock->queue.text, lock->fence_key.text};
@@ -28,7 +28,38 @@ void sneck__lock_op_script(struct lock_op *o, const struct script *script, size_
         words[keys + i] = argv[i];
         sizes[keys + i] = len[i];
     }
-    sneck__op_script(&o->op, script, keys, keys + argc, words, sizes);
+    sneck__op_compose(&o->op, script, keys, keys + argc, words, sizes);
+}
+
+void sneck__lock_op_script(struct lock_op *o, const struct script *script, size_t argc,
+                           const char *const *argv, const size_t *len)
+{
+    sneck__lock_op_compose(o, script, argc, argv, len);
+    sneck__op_send_script(&o->op);
+}
+
+bool sneck__lock_op_check_wait(struct lock_op *o, int64_t wait_ms)
+{
+    if (wait_ms == SNECK_FOREVER || (wait_ms >= 0 && wait_ms <= SNECK_TTL_MAX_MS))
+        return true;
+    sneck__op_end(&o->op, SNECK_INVALID, "%s: a wait is from 0 ms to 365 days, or SNECK_FOREVER",
+                  o->lock->what);
+    return false;
+}
+
+int sneck__lock_op_keep_alive(const struct lock_op *o)
+{
+    if (o->lock->renew)
+        return sneck__renewal_add(o->lock);
+    sneck__renewal_remove(o->lock);
+    return SNECK_OK;
+}
+
+void sneck__lock_op_end_unrenewed(struct lock_op *o, int status)
+{
+    sneck__op_end(&o->op, status, "%s: %s", o->lock->what,
+                  status == SNECK_INVALID ? "its client was closed"
+                                          : "the system gives no thread or memory for its renewal");
 }
 
 /* It is an EVAL, so that it needs no second try. */

@@ -21,6 +21,30 @@ void sneck__lock_op_clear(sneck_op *op);
 void sneck__lock_op_script(struct lock_op *o, const struct script *script, size_t argc,
                            const char *const *argv, const size_t *len);
 
+/* The same, kept in the op and not sent. */
+void sneck__lock_op_compose(struct lock_op *o, const struct script *script, size_t argc,
+                            const char *const *argv, const size_t *len);
+
+/* False: that is no wait, and the op has ended. */
+bool sneck__lock_op_check_wait(struct lock_op *o, int64_t wait_ms);
+
+/* The lock was acquired: renewal as its options say, whatever was said of an earlier lease of
+ * this object. */
+int sneck__lock_op_keep_alive(const struct lock_op *o);
+
+/* Ends the op, since its lock cannot be renewed. */
+void sneck__lock_op_end_unrenewed(struct lock_op *o, int status);
+
+/* What a release and an extend begin with: a copy of the token, for the caller to free.
+ * False: there is none, or it must not be, and the op has ended. */
+bool sneck__lock_op_token_to_release(struct lock_op *o, char **token, size_t *len);
+bool sneck__lock_op_token_to_extend(struct lock_op *o, char **token, size_t *len,
+                                    int64_t ttl_ms);
+
+/* As sneck__lock_begin_extend(). False: the op has ended. */
+bool sneck__lock_op_begin_extend(struct lock_op *o, const char *token, size_t len,
+                                 int64_t sent_ms, int64_t ttl_ms);
+
 /* Sends a release of the token, with its entry in the queue if there is one,
  * behind whatever is under way; the reply is swallowed. */
 void sneck__lock_op_clean_up(struct lock_op *o, const char *token, size_t token_len,

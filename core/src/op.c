@@ -68,17 +68,35 @@ void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *cli
     if (sneck__client_closed(client))
         sneck__op_end(op, SNECK_INVALID, "client of %s: it is closed",
                       client->address.text);
+    else if (op->link->client != client && (op->link->client->quorum || client->quorum))
+        sneck__op_end(op, SNECK_INVALID, "the link is not one of %s", client->address.text);
     return op;
 }
 
 static void leave_link(sneck_op *op)
 {
+    if (op->class->leave)
+        op->class->leave(op);
     if (op->in_flight > 0)
         sneck__link_abandon(op->link, op);
     op->in_flight = 0;
     delist(op);
     op->link->op_count--;
     op->link = NULL;
+}
+
+void sneck__op_begin_part(sneck_op *part, const struct op_class *class, sneck_link *link)
+{
+    part->class = class;
+    part->status = SNECK_PENDING;
+    part->link = link;
+    link->op_count++;
+    enlist(part, &link->pending);
+}
+
+void sneck__op_leave_part(sneck_op *part)
+{
+    leave_link(part);
 }
 
 /* The link is being freed: nothing more can be sent. */
@@ -163,7 +181,7 @@ void sneck__op_end_lost(sneck_op *op, bool sent, const char *what)
     memcpy(op->server_code, op->link->fail_code, sizeof op->server_code);
 }
 
-static const char *advice(const char *code, const char *text)
+const char *sneck__advice(const char *code, const char *text)
 {
     static const struct { const char *code, *text; } known[] = {
         {"NOPERM", "; grant the user what docs/acl.md lists"},
@@ -191,7 +209,7 @@ void sneck__op_end_reply(sneck_op *op, const redisReply *reply, const char *what
     }
     sneck__code_word(op->server_code, reply->str, (size_t)reply->len);
     sneck__op_end(op, SNECK_SERVER, "%s: %s: %.200s%s", what, place, reply->str,
-                  advice(op->server_code, reply->str));
+                  sneck__advice(op->server_code, reply->str));
 }
 
 void sneck__op_set_timer(sneck_op *op, int64_t due_ms)
@@ -212,7 +230,7 @@ void sneck__op_send(sneck_op *op, struct command command)
         sneck__op_end(op, SNECK_NO_MEMORY, "out of memory");
 }
 
-static void send_script(sneck_op *op)
+void sneck__op_send_script(sneck_op *op)
 {
     sneck__op_send(op, (struct command){op->argc, op->argv, op->argv_len});
 }
@@ -223,8 +241,8 @@ static void set_arg(sneck_op *op, size_t i, const char *bytes, size_t len)
     op->argv_len[i] = len;
 }
 
-void sneck__op_script(sneck_op *op, const struct script *script, size_t keys, size_t count,
-                      const char *const *words, const size_t *len)
+void sneck__op_compose(sneck_op *op, const struct script *script, size_t keys, size_t count,
+                       const char *const *words, const size_t *len)
 {
     static const char *const digits[] = {"0", "1", "2", "3"};
     op->script = script;
@@ -234,22 +252,30 @@ void sneck__op_script(sneck_op *op, const struct script *script, size_t keys, si
     set_arg(op, 2, digits[keys], 1);
     for (size_t i = 0; i < count; i++)
         set_arg(op, 3 + i, words[i], len[i]);
-    send_script(op);
+}
+
+void sneck__op_as_text(sneck_op *op)
+{
+    set_arg(op, 0, "EVAL", 4);
+    set_arg(op, 1, op->script->text, strlen(op->script->text));
+}
+
+bool sneck__is_noscript(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0;
 }
 
 /* The server does not have the script (it is new there, restarted, or its scripts
  * were flushed): EVAL runs it and makes it known. */
 static bool run_by_text(sneck_op *op, const redisReply *reply)
 {
-    const struct script *script = op->script;
+    bool unknown = op->script && sneck__is_noscript(reply);
+    if (unknown) {
+        sneck__op_as_text(op);
+        sneck__op_send_script(op);
+    }
     op->script = NULL;
-    if (!script || reply->type != REDIS_REPLY_ERROR ||
-        strncmp(reply->str, "NOSCRIPT", 8) != 0)
-        return false;
-    set_arg(op, 0, "EVAL", 4);
-    set_arg(op, 1, script->text, strlen(script->text));
-    send_script(op);
-    return true;
+    return unknown;
 }
 
 /* ------------------------------------------------------- what the link calls */
@@ -294,10 +320,15 @@ bool sneck__wait(const sneck_link *link, int other, int64_t timeout_ms,
     nfds_t n = (nfds_t)sneck_link_fds(link, fds);
     fds[n] = (struct pollfd){.fd = other, .events = POLLIN};
     bool ready = poll(fds, n + (other >= 0), (int)timeout_ms) > 0;
-    bool has_commands = link->wire.state != WIRE_CLOSED;
-    readable->commands = ready && has_commands && fds[0].revents;
-    readable->inbox = ready && n > has_commands && fds[has_commands].revents;
+    *readable = ready ? sneck__link_readable(link, fds) : (struct readable){0, 0};
     return ready;
+}
+
+/* Nothing that the op has left behind is to be waited for. A quorum's waits by itself
+ * for what it can, and not for a server that is stalled. */
+static bool is_settled(const sneck_op *op)
+{
+    return !op->alone || op->link->client->quorum || sneck__link_quiet(op->link);
 }
 
 /* Steps the link until the op has ended and, after that, until the cleanups that
@@ -306,11 +337,11 @@ static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
 {
     sneck_link *link = op->link;
     int64_t settled_ms = NEVER_MS;
-    struct readable readable = {false, false};
+    struct readable readable = {0, 0};
     for (;;) {
         sneck__link_step(link, readable);
         bool pending = op->status == SNECK_PENDING;
-        if (!pending && (!op->alone || sneck__link_quiet(link)))
+        if (!pending && is_settled(op))
             return;
         if (!pending && settled_ms == NEVER_MS)
             settled_ms = sneck__now_ms() + SETTLE_MS;

@@ -29,6 +29,8 @@ struct op_class {
     void (*cancel)(sneck_op *op);
     /* Gives back what the op owns. */
     void (*clear)(sneck_op *op);
+    /* Takes its parts off the link, before it leaves that itself. */
+    void (*leave)(sneck_op *op);
 };
 
 struct sneck_op {
@@ -65,6 +67,11 @@ struct sneck_op {
 void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *client,
                     sneck_link *link);
 
+/* An op that is a part of another, in whose memory it is: it stays pending on its link, is
+ * never told by it, and has no timer. It leaves before the other does. */
+void sneck__op_begin_part(sneck_op *part, const struct op_class *class, sneck_link *link);
+void sneck__op_leave_part(sneck_op *part);
+
 /* Ends the op with a status and one line. */
 __attribute__((format(printf, 3, 4)))
 void sneck__op_end(sneck_op *op, int status, const char *format, ...);
@@ -75,10 +82,19 @@ void sneck__op_set_timer(sneck_op *op, int64_t due_ms);
 /* Sends one command for the op; ends it with NO_MEMORY where that fails. */
 void sneck__op_send(sneck_op *op, struct command command);
 
-/* Runs a script; `words` are so many keys, then arguments. All bytes must stay until
- * its reply is there. */
-void sneck__op_script(sneck_op *op, const struct script *script, size_t keys, size_t count,
-                      const char *const *words, const size_t *len);
+/* Keeps a script with its words, which are so many keys, then arguments; and sends it. All
+ * bytes must stay until its reply is there. Composed, op->argv are the words of EVALSHA;
+ * as_text() makes them those of EVAL. */
+void sneck__op_compose(sneck_op *op, const struct script *script, size_t keys, size_t count,
+                       const char *const *words, const size_t *len);
+void sneck__op_send_script(sneck_op *op);
+void sneck__op_as_text(sneck_op *op);
+
+/* The server does not know the script of an EVALSHA. */
+bool sneck__is_noscript(const redisReply *reply);
+
+/* What to do about an error reply that begins with this code; "": nothing is known. */
+const char *sneck__advice(const char *code, const char *text);
 
 /* Ends the op as its link failed: `what` names the subject, as in "lock "x"". */
 void sneck__op_end_lost(sneck_op *op, bool sent, const char *what);

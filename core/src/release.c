@@ -6,6 +6,7 @@
  * release whose reply was lost can be repeated.
  */
 #include "lock_op.h"
+#include "quorum_op.h"
 
 #include <stdlib.h>
 
@@ -74,29 +75,37 @@ static const struct op_class release_class = {
     .clear = release_clear,
 };
 
+bool sneck__lock_op_token_to_release(struct lock_op *o, char **token, size_t *len)
+{
+    sneck_lock *lock = o->lock;
+    if (sneck__lock_copy_token(lock, token, len) != SNECK_OK)
+        sneck__op_end(&o->op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
+    else if (!*token && sneck__lock_lease(lock).lost)
+        sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: lost before its release, as its renewal"
+                      " or an extend found: it had expired, or was deleted or taken", lock->what);
+    else if (!*token)
+        sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: not held by this object: it was not acquired,"
+                      " or released already", lock->what);
+    else
+        sneck__renewal_remove(lock);
+    return o->op.status == SNECK_PENDING;
+}
+
 static void begin_release(struct release *r)
 {
     sneck_lock *lock = r->base.lock;
-    if (sneck__lock_copy_token(lock, &r->token, &r->token_len) != SNECK_OK) {
-        sneck__op_end(&r->base.op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
-    } else if (!r->token && sneck__lock_lease(lock).lost) {
-        sneck__op_end(&r->base.op, SNECK_NOT_OWNER, "%s: lost before its release, as its renewal"
-                      " or an extend found: it had expired, or was deleted or taken", lock->what);
-    } else if (!r->token) {
-        sneck__op_end(&r->base.op, SNECK_NOT_OWNER, "%s: not held by this object: it was not acquired,"
-                      " or released already", lock->what);
-    } else {
-        sneck__renewal_remove(lock);
-        r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
-        r->in_time = sneck__now_ms() < r->deadline_ms;
-        sneck__lock_op_script(&r->base, &script_release, 2,
-                              (const char *const[]){r->token, ""},
-                              (const size_t[]){r->token_len, 0});
-    }
+    if (!sneck__lock_op_token_to_release(&r->base, &r->token, &r->token_len))
+        return;
+    r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
+    r->in_time = sneck__now_ms() < r->deadline_ms;
+    sneck__lock_op_script(&r->base, &script_release, 2, (const char *const[]){r->token, ""},
+                          (const size_t[]){r->token_len, 0});
 }
 
 int sneck_lock_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
 {
+    if (lock->client->quorum)
+        return sneck__quorum_release_start(out, lock, link);
     struct release *r = sneck__lock_op_new(sizeof *r, &release_class, lock, link);
     if (!r)
         return SNECK_NO_MEMORY;

@@ -284,11 +284,11 @@ static void *run_renewal(void *data)
     struct renewal *r = data;
     sneck_link *link = r->link;
     unsigned fork_count = sneck__fork_count();
-    struct readable readable = {false, false};
+    struct readable readable = {0, 0};
     int64_t timeout_ms;
     for (;;) {
         sneck__link_step(link, readable);
-        readable = (struct readable){false, false};
+        readable = (struct readable){0, 0};
         for (sneck_op *op; (op = sneck_link_ended(link));)
             finish_renewal(r, op);
         bool queued = do_due(r);

@@ -229,6 +229,23 @@ static const struct script script_probe = {
     "return redis.status_reply('OK')",
 };
 
+static const struct script script_raise_fence = {
+    "raise_fence",
+    "9cfc8576f58769765d0ae332a0a0819012d86e00",
+    1,
+    "local last = redis.pcall('GET', KEYS[1])\n"
+    "if type(last) == 'table' then\n"
+    "return last\n"
+    "end\n"
+    "if (tonumber(last or 0) or 0) < tonumber(ARGV[1]) then\n"
+    "local set = redis.pcall('SET', KEYS[1], ARGV[1], 'PX', 86400000)\n"
+    "if set.err then\n"
+    "return set\n"
+    "end\n"
+    "end\n"
+    "return 1",
+};
+
 static const struct script script_release = {
     "release",
     "e7322e94bfe04203f4232a28118cb18f3f39e66f",

@@ -179,12 +179,16 @@ static const char *check_arguments_of_tx(const sneck_client *client, size_t coun
                                          const void *const *keys, const size_t *key_len,
                                          const sneck_tx_options *o)
 {
+    if (client->quorum)
+        return NO_SERVER_OF_ITS_OWN;
     if (o->size != sizeof *o)
         return "start the options from SNECK_TX_OPTIONS";
     if (o->attempts < 1)
         return "the number of attempts is from 1";
     if (o->wait_ms != SNECK_FOREVER && (o->wait_ms < 0 || o->wait_ms > SNECK_TTL_MAX_MS))
         return "a wait is from 0 ms to 365 days, or SNECK_FOREVER";
+    if (o->guard && o->guard->client->quorum)
+        return "the guard is a quorum's lock, which no one server can vouch for";
     if (o->guard && o->guard->client != client)
         return "the guard belongs to another client";
     for (size_t i = 0; i < count; i++)
@@ -265,7 +269,7 @@ static void return_link(sneck_tx *tx)
         sneck__op_detach(op);
     if (tx->watching || tx->unclean) {
         if (!tx->unclean && !sneck__link_quiet(link))
-            sneck__link_step(link, (struct readable){false, false});
+            sneck__link_step(link, (struct readable){0, 0});
         sneck__tx_close(tx);
     }
     link->pinned = false;

@@ -11,7 +11,7 @@ local is = casefile.is
 local CODES = {
   BUSY = true, TIMEOUT = true, NOT_OWNER = true, UNKNOWN = true, CONNECTION = true,
   SERVER = true, PROTOCOL = true, INVALID = true, INTERRUPTED = true, NO_MEMORY = true,
-  CONFLICT = true,
+  CONFLICT = true, QUORUM = true,
 }
 
 --- Makes an outcome of keywords.

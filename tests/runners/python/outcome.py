@@ -19,6 +19,7 @@ NAMES = {
     sneck.ServerError: "SERVER",
     sneck.ProtocolError: "PROTOCOL",
     sneck.Conflict: "CONFLICT",
+    sneck.QuorumImpossible: "QUORUM",
     ValueError: "INVALID",
 }
 CODES = {*NAMES.values(), "BUSY", "TIMEOUT", "INTERRUPTED", "NO_MEMORY"}

@@ -1,0 +1,173 @@
+/* link_members.c - a link as a loop sees it: what to wait for, for how long, and a step.
+ *
+ * A link is one connection, or one for each server of a quorum. The loop does not
+ * tell them apart: a step reads from all connections first, then fires timers, and
+ * then writes to all. So what an op decides by the reply of one server, however many it
+ * concerns, leaves in the same step.
+ */
+#include "client.h"
+#include "clock.h"
+#include "link.h"
+#include "op.h"
+
+#include <stdlib.h>
+
+#define TIMEOUT_MAX_MS 60000
+
+static bool has_bit(uint32_t bits, size_t i)
+{
+    return bits >> i & 1;
+}
+
+static sneck_op *op_of_timer(struct heap_item *item)
+{
+    return (sneck_op *)((char *)item - offsetof(sneck_op, timer));
+}
+
+static void fire_timers(sneck_link *link)
+{
+    if (link->timers.count == 0)
+        return;
+    int64_t now = sneck__now_ms();
+    while (sneck__heap_due_ms(&link->timers) <= now)
+        sneck__op_timer(op_of_timer(link->timers.items[0]));
+}
+
+void sneck__link_step(sneck_link *link, struct readable readable)
+{
+    for (size_t i = 0; i < link->member_count; i++)
+        sneck__link_take(link->members[i], has_bit(readable.commands, i),
+                         has_bit(readable.inbox, i));
+    fire_timers(link);
+    for (size_t i = 0; i < link->member_count; i++)
+        sneck__link_flush(link->members[i]);
+}
+
+void sneck_link_step(sneck_link *link)
+{
+    sneck__link_step(link, READ_ALL);
+    link->ended_aside = false; /* who has stepped looks for what has ended */
+}
+
+size_t sneck_link_fds(const sneck_link *link, struct pollfd fds[SNECK_LINK_FDS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < link->member_count; i++)
+        n += sneck__link_poll(link->members[i], &fds[n]);
+    return n;
+}
+
+struct readable sneck__link_readable(const sneck_link *link, const struct pollfd *fds)
+{
+    struct readable readable = {0, 0};
+    for (size_t i = 0; i < link->member_count; i++) {
+        const sneck_link *member = link->members[i];
+        if (member->wire.state != WIRE_CLOSED && (fds++)->revents)
+            readable.commands |= (uint32_t)1 << i;
+        if (member->inbox.wire.state != WIRE_CLOSED && (fds++)->revents)
+            readable.inbox |= (uint32_t)1 << i;
+    }
+    return readable;
+}
+
+uint64_t sneck_link_generation(const sneck_link *link)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < link->member_count; i++)
+        sum += link->members[i]->wire.generation + link->members[i]->inbox.wire.generation;
+    return sum;
+}
+
+int64_t sneck__link_timeout_ms(const sneck_link *link)
+{
+    int64_t next = sneck__heap_due_ms(&link->timers);
+    for (size_t i = 0; i < link->member_count; i++) {
+        int64_t due = sneck__link_due_ms(link->members[i]);
+        next = due < next ? due : next;
+    }
+    if (next == NEVER_MS)
+        return -1;
+    int64_t left = next - sneck__now_ms();
+    return left <= 0 ? 0 : left < TIMEOUT_MAX_MS ? left : TIMEOUT_MAX_MS;
+}
+
+/* A loop looks for what has ended after each step only; so it is made to step. */
+int64_t sneck_link_timeout_ms(const sneck_link *link)
+{
+    return link->ended_aside ? 0 : sneck__link_timeout_ms(link);
+}
+
+bool sneck__link_quiet(const sneck_link *link)
+{
+    for (size_t i = 0; i < link->member_count; i++)
+        if (link->members[i]->count > 0)
+            return false;
+    return true;
+}
+
+bool sneck_link_quiet(const sneck_link *link)
+{
+    return sneck__link_quiet(link);
+}
+
+bool sneck__link_written(const sneck_link *link)
+{
+    for (size_t i = 0; i < link->member_count; i++)
+        if (link->members[i]->wire.out.sent < link->members[i]->wire.out.len)
+            return false;
+    return true;
+}
+
+void sneck__link_catch_up(sneck_link *link)
+{
+    for (size_t i = 0; i < link->member_count; i++)
+        sneck__link_catch_up_one(link->members[i]);
+}
+
+void sneck__link_fail(sneck_link *link, const char *why)
+{
+    for (size_t i = 0; i < link->member_count; i++)
+        if (link->members[i]->count > 0)
+            sneck__link_fail_one(link->members[i], why);
+}
+
+/* ------------------------------------------------------------------ lifetime */
+
+static int add_members(sneck_link *link, const struct quorum *quorum)
+{
+    link->members = calloc(quorum->count, sizeof *link->members);
+    link->member_count = 0;
+    for (size_t i = 0; link->members && i < quorum->count; i++) {
+        if (sneck__link_new_one(&link->members[i], quorum->members[i]) != SNECK_OK)
+            return SNECK_NO_MEMORY;
+        link->member_count++;
+    }
+    return link->members ? SNECK_OK : SNECK_NO_MEMORY;
+}
+
+int sneck_link_new(sneck_link **out, sneck_client *client)
+{
+    sneck_link *link = NULL;
+    int status = sneck__link_new_one(&link, client);
+    if (status == SNECK_OK && client->quorum)
+        status = add_members(link, client->quorum);
+    if (status == SNECK_OK)
+        *out = link;
+    else
+        sneck_link_free(link);
+    return status;
+}
+
+void sneck_link_free(sneck_link *link)
+{
+    if (!link)
+        return;
+    for (sneck_op *op; (op = sneck__link_any_op(link));)
+        sneck__op_detach(op); /* and its parts from the connections */
+    if (link->members != &link->itself) {
+        for (size_t i = 0; i < link->member_count; i++)
+            sneck__link_free_one(link->members[i]);
+        free(link->members);
+    }
+    sneck__link_free_one(link);
+}

@@ -1,0 +1,363 @@
+/* quorum_acquire.c - the op that takes a quorum's lock: attempts, with pauses at random.
+ *
+ *   GRANTING --a majority--> [RAISING the fence --a majority-->] still valid? --> held
+ *      |                        |                                  |
+ *      +------ impossible, or the limit has passed ----------------+
+ *      v
+ *   CLEANING --answered, or the limit--> BACKING_OFF --time left--> GRANTING
+ *                                           \-- none --> BUSY, TIMEOUT, QUORUM
+ *
+ * An attempt has a token of its own: what an earlier one has left on its way, its
+ * request or its cleanup, can then neither grant nor end the lease of this one.
+ *
+ * It is won when a majority of all servers has said yes and the lease, counted from
+ * before the attempt's first request, is still valid. Otherwise what it may have got is
+ * released everywhere, behind whatever is queued there: nobody is kept out by a lock that
+ * nobody holds. Only who has said yes is waited for, so that who asks next finds it gone.
+ */
+#include "fork.h"
+#include "quorum_op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LIMIT_PART 20         /* of the ttl: how long an attempt waits for answers */
+#define LIMIT_MIN_MS 2
+#define LAST_ANSWER_MS 500    /* how long an attempt may overrun the wait */
+
+struct quorum_acquire {
+    struct quorum_op q;
+    enum { GRANTING, RAISING, CLEANING, BACKING_OFF } phase;
+    int64_t wait_ms, begun_ms, end_ms;
+    int64_t asked_ms;                   /* before the attempt's first request */
+    unsigned fork_count;                /* whose tokens these are */
+    uint32_t random;
+    bool contended;                     /* others were found to hold it */
+    int64_t fence;                      /* of this attempt; 0: none */
+    size_t token_len, ttl_len, fence_len;
+    char ttl[24], fence_text[24];       /* in decimal */
+    char token[OWN_TOKEN_MAX];          /* of this attempt */
+    int status;                         /* how the last attempt failed */
+    bool hopeless;                      /* and the next would do so, too */
+    char message[SNECK_ERROR_SIZE];
+};
+
+static struct quorum_acquire *acquire_of(struct quorum_op *q)
+{
+    return (struct quorum_acquire *)q;
+}
+
+static sneck_lock *lock_of_acquire(const struct quorum_acquire *a)
+{
+    return a->q.base.lock;
+}
+
+static bool wants_fence_of(const struct quorum_acquire *a)
+{
+    return lock_of_acquire(a)->fence_key.text != NULL;
+}
+
+static bool has_time(const struct quorum_acquire *a)
+{
+    return a->wait_ms != 0 && sneck__now_ms() < a->end_ms;
+}
+
+/* -------------------------------------------------------------------- cleaning up */
+
+/* Sends a release to a server, of which nothing is heard. By its text, so that it needs no
+ * second try. */
+static void clean_unheard(struct quorum_acquire *a, struct member *m)
+{
+    const sneck_lock *lock = lock_of_acquire(a);
+    const char *text = script_release.text;
+    sneck__link_send(m->op.link, NULL, (struct command){7,
+        (const char *const[]){"EVAL", text, "2", lock->name, lock->queue.text, a->token, ""},
+        (const size_t[]){4, strlen(text), 1, lock->name_len, lock->queue.len, a->token_len, 0}});
+}
+
+static void clean_all_unheard(struct quorum_acquire *a)
+{
+    sneck__quorum_give_up(&a->q);
+    for (size_t i = 0; i < a->q.count; i++)
+        clean_unheard(a, &a->q.members[i]);
+}
+
+/* Who has the token answers to its release; the others are sent one all the same. */
+static void clean_round(struct quorum_acquire *a)
+{
+    struct quorum_op *q = &a->q;
+    sneck_op *op = &q->base.op;
+    bool has_token[SNECK_QUORUM_MAX];
+    for (size_t i = 0; i < q->count; i++)
+        has_token[i] = q->members[i].voice == YES;
+    a->phase = CLEANING;
+    sneck__quorum_round(q);
+    sneck__lock_op_compose(&q->base, &script_release, 2, (const char *const[]){a->token, ""},
+                           (const size_t[]){a->token_len, 0});
+    bool formatted = sneck__quorum_format(q, (struct command){op->argc, op->argv, op->argv_len});
+    for (size_t i = 0; i < q->count; i++) {
+        if (has_token[i] && formatted)
+            sneck__quorum_ask(q, &q->members[i]);
+        else
+            clean_unheard(a, &q->members[i]);
+    }
+}
+
+/* -------------------------------------------------------------------- ending */
+
+static void count_wait(struct quorum_acquire *a)
+{
+    struct counters *counters = &lock_of_acquire(a)->client->counters;
+    if (!a->contended)
+        return;
+    atomic_fetch_add(&counters->contended, 1);
+    atomic_fetch_add(&counters->wait_ms, (uint64_t)(sneck__now_ms() - a->begun_ms));
+}
+
+static void hold(struct quorum_acquire *a, int64_t deadline_ms)
+{
+    sneck_lock *lock = lock_of_acquire(a);
+    sneck__lock_hold(lock, a->token, a->token_len, deadline_ms, a->fence);
+    int status = sneck__lock_op_keep_alive(&a->q.base);
+    if (status != SNECK_OK) {
+        sneck__lock_end_release(lock, a->token, a->token_len, true);
+        clean_all_unheard(a);
+        sneck__lock_op_end_unrenewed(&a->q.base, status);
+        return;
+    }
+    sneck__op_end(&a->q.base.op, SNECK_OK, "%s", "");
+    atomic_fetch_add_explicit(&lock->client->counters.acquisitions, 1, memory_order_relaxed);
+    count_wait(a);
+}
+
+/* Pauses, or ends as the last attempt did. */
+static void attempt_over(struct quorum_acquire *a)
+{
+    sneck_op *op = &a->q.base.op;
+    if (a->hopeless || !has_time(a)) {
+        sneck__op_end(op, a->status, "%s", a->message);
+        count_wait(a);
+        return;
+    }
+    int64_t most = 2 * lock_of_acquire(a)->poll_ms;
+    int64_t due = sneck__later_ms(sneck__now_ms(), 1 + (int64_t)(a->random % (uint64_t)most));
+    a->phase = BACKING_OFF;
+    sneck__op_set_timer(op, due < a->end_ms ? due : a->end_ms);
+}
+
+static void attempt_failed(struct quorum_acquire *a, const char *did)
+{
+    const struct quorum_op *q = &a->q;
+    size_t most = q->count - q->majority;
+    a->contended = a->contended || q->no > 0;
+    a->hopeless = q->refused > most;
+    a->status = q->failed > most ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
+    sneck__quorum_tell(q, a->message, did);
+    clean_round(a);
+    if (a->q.silent == 0)
+        attempt_over(a);
+}
+
+static void too_slow(struct quorum_acquire *a)
+{
+    const sneck_lock *lock = lock_of_acquire(a);
+    a->hopeless = false;
+    a->status = SNECK_TIMEOUT;
+    sneck__message(a->message, "%s: the servers' answers took longer than the ttl of %lld ms; use"
+                   " a longer one", lock->what, (long long)lock->ttl_ms);
+    clean_round(a);
+    if (a->q.silent == 0)
+        attempt_over(a);
+}
+
+static void won(struct quorum_acquire *a)
+{
+    int64_t deadline_ms = sneck__validity_ms(a->asked_ms, lock_of_acquire(a)->ttl_ms);
+    if (sneck__now_ms() < deadline_ms)
+        hold(a, deadline_ms);
+    else
+        too_slow(a);
+}
+
+/* -------------------------------------------------------------------- the fence */
+
+/* The greatest of a majority's fences is greater than all before it, since these were
+ * written to majorities, too; so it is written to one. */
+static void raise_fence(struct quorum_acquire *a)
+{
+    struct quorum_op *q = &a->q;
+    sneck_op *op = &q->base.op;
+    const sneck_lock *lock = lock_of_acquire(a);
+    bool takes_part[SNECK_QUORUM_MAX];
+    a->fence = 0;
+    for (size_t i = 0; i < q->count; i++) {
+        takes_part[i] = q->members[i].voice == YES;
+        if (takes_part[i] && q->members[i].number > a->fence)
+            a->fence = q->members[i].number;
+    }
+    a->phase = RAISING;
+    a->fence_len = (size_t)snprintf(a->fence_text, sizeof a->fence_text, "%lld",
+                                    (long long)a->fence);
+    sneck__quorum_round(q);
+    sneck__op_compose(op, &script_raise_fence, 1, 2,
+                      (const char *const[]){lock->fence_key.text, a->fence_text},
+                      (const size_t[]){lock->fence_key.len, a->fence_len});
+    bool formatted = sneck__quorum_format(q, (struct command){op->argc, op->argv, op->argv_len});
+    for (size_t i = 0; i < q->count; i++) {
+        struct member *m = &q->members[i];
+        if (takes_part[i] && m->number == a->fence)
+            sneck__quorum_speak(m, YES); /* it made this one */
+        else if (takes_part[i] && formatted)
+            sneck__quorum_ask(q, m);
+    }
+}
+
+/* ------------------------------------------------------------------- an attempt */
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t attempt_limit(const struct quorum_acquire *a)
+{
+    const sneck_lock *lock = lock_of_acquire(a);
+    int64_t limit = lock->ttl_ms / LIMIT_PART;
+    limit = least_of(limit > LIMIT_MIN_MS ? limit : LIMIT_MIN_MS, 1000);
+    limit = least_of(limit, lock->client->io_timeout_ms);
+    int64_t left = a->end_ms - sneck__now_ms();
+    return least_of(limit, left > LAST_ANSWER_MS ? left : LAST_ANSWER_MS);
+}
+
+static void attempt(struct quorum_acquire *a)
+{
+    sneck_lock *lock = lock_of_acquire(a);
+    struct quorum_op *q = &a->q;
+    a->token_len = sneck__lock_make_token(lock, a->token);
+    if (a->token_len == 0) {
+        sneck__op_end(&q->base.op, SNECK_NO_MEMORY, "%s: the system gives no random bytes for a"
+                      " token", lock->what);
+        return;
+    }
+    memcpy(&a->random, a->token + a->token_len - sizeof a->random, sizeof a->random);
+    a->phase = GRANTING;
+    a->asked_ms = sneck__now_ms();
+    q->limit_ms = attempt_limit(a);
+    if (wants_fence_of(a)) {
+        sneck__quorum_ask_script(q, &script_acquire, 5,
+            (const char *const[]){a->token, a->ttl, "", "", "0"},
+            (const size_t[]){a->token_len, a->ttl_len, 0, 0, 1});
+    } else {
+        q->base.op.script = NULL;
+        sneck__quorum_ask_all(q, (struct command){6,
+            (const char *const[]){"SET", lock->name, a->token, "NX", "PX", a->ttl},
+            (const size_t[]){3, lock->name_len, a->token_len, 2, 2, a->ttl_len}});
+    }
+}
+
+static enum voice read_granting(struct member *m, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, "OK") == 0)
+        return YES;
+    if (reply->type == REDIS_REPLY_INTEGER && reply->integer > 0) {
+        m->number = reply->integer;
+        return YES;
+    }
+    m->why = "held by another";
+    return reply->type == REDIS_REPLY_NIL || reply->type == REDIS_REPLY_ARRAY ? NO : FAILED;
+}
+
+static enum voice acquire_read(struct quorum_op *q, struct member *m, const redisReply *reply)
+{
+    switch (acquire_of(q)->phase) {
+    case GRANTING:
+        return read_granting(m, reply);
+    case RAISING:
+        return reply->type == REDIS_REPLY_INTEGER ? YES : FAILED;
+    default:
+        return YES; /* cleaned or not, there is no more to be done */
+    }
+}
+
+static void decide_acquire(struct quorum_op *q)
+{
+    struct quorum_acquire *a = acquire_of(q);
+    if (a->fork_count != sneck__fork_count()) {
+        sneck__op_end(&q->base.op, SNECK_INTERRUPTED, "%s: it is the parent process that acquires"
+                      " it", q->base.lock->what);
+    } else if (a->phase == CLEANING) {
+        if (q->silent == 0)
+            attempt_over(a);
+    } else if (sneck__quorum_agrees(q)) {
+        if (a->phase == GRANTING && wants_fence_of(a))
+            raise_fence(a);
+        if (sneck__quorum_agrees(q))
+            won(a);
+    } else if (!sneck__quorum_may_agree(q)) {
+        attempt_failed(a, a->phase == RAISING ? "took its fence" : "granted it");
+    }
+}
+
+/* ----------------------------------------------------------------- the public */
+
+static void quorum_acquire_timer(sneck_op *op)
+{
+    struct quorum_acquire *a = (struct quorum_acquire *)op;
+    if (a->phase != BACKING_OFF) {
+        sneck__quorum_timer(op);
+    } else if (a->fork_count != sneck__fork_count()) {
+        decide_acquire(&a->q);
+    } else if (!has_time(a)) {
+        attempt_over(a);
+    } else {
+        atomic_fetch_add(&lock_of_acquire(a)->client->counters.polls, 1);
+        attempt(a);
+    }
+}
+
+static void quorum_acquire_cancel(sneck_op *op)
+{
+    struct quorum_acquire *a = (struct quorum_acquire *)op;
+    if (a->phase != BACKING_OFF && a->fork_count == sneck__fork_count())
+        clean_all_unheard(a);
+}
+
+static const struct op_class quorum_acquire_class = {
+    .timer = quorum_acquire_timer,
+    .cancel = quorum_acquire_cancel,
+    .leave = sneck__quorum_leave,
+    .clear = sneck__quorum_clear,
+};
+
+static const struct quorum_kind quorum_acquire_kind = {acquire_read, decide_acquire};
+
+static void begin_quorum_acquire(struct quorum_acquire *a, int64_t wait_ms)
+{
+    sneck_lock *lock = lock_of_acquire(a);
+    if (!sneck__lock_op_check_wait(&a->q.base, wait_ms))
+        return;
+    int status = lock->renew ? sneck__renewal_start(lock->client) : SNECK_OK;
+    if (status != SNECK_OK) {
+        sneck__lock_op_end_unrenewed(&a->q.base, status);
+        return;
+    }
+    a->ttl_len = (size_t)snprintf(a->ttl, sizeof a->ttl, "%lld", (long long)lock->ttl_ms);
+    a->wait_ms = wait_ms;
+    a->begun_ms = sneck__now_ms();
+    a->end_ms = wait_ms == SNECK_FOREVER ? NEVER_MS : sneck__later_ms(a->begun_ms, wait_ms);
+    attempt(a);
+}
+
+int sneck__quorum_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
+                                int64_t wait_ms)
+{
+    struct quorum_acquire *a = sneck__quorum_op_new(sizeof *a, &quorum_acquire_class,
+                                                    &quorum_acquire_kind, lock, link);
+    if (!a)
+        return SNECK_NO_MEMORY;
+    a->fork_count = sneck__fork_count();
+    if (a->q.base.op.status == SNECK_PENDING)
+        begin_quorum_acquire(a, wait_ms);
+    *out = &a->q.base.op;
+    return SNECK_OK;
+}

@@ -1,0 +1,102 @@
+/* quorum_release.c - the op that gives a quorum's lock back: the release script to all
+ * servers. It has ended when a majority has deleted the token, or so many never had it that
+ * none can; where too few answer for either, the token is kept, to be released again. */
+#include "quorum_op.h"
+
+#include <stdlib.h>
+
+struct quorum_release {
+    struct quorum_op q;
+    char *token;             /* owned; the one to release */
+    size_t token_len;
+    int64_t deadline_ms;     /* its validity, taken back while this is under way */
+    bool in_time;            /* sent before that */
+};
+
+static enum voice release_read(struct quorum_op *q, struct member *m, const redisReply *reply)
+{
+    (void)q;
+    if (reply->type != REDIS_REPLY_INTEGER)
+        return FAILED;
+    m->why = reply->integer == 0 ? "another holds it" : "it was not there any more";
+    return reply->integer > 0 ? YES : NO;
+}
+
+static void doubt(struct quorum_release *r)
+{
+    sneck__lock_doubt_release(r->q.base.lock, r->token, r->token_len, r->in_time);
+}
+
+static void not_released(struct quorum_release *r)
+{
+    sneck_lock *lock = r->q.base.lock;
+    if (sneck__lock_end_release(lock, r->token, r->token_len, false)) {
+        sneck__op_end(&r->q.base.op, SNECK_OK, "%s", "");
+        return;
+    }
+    atomic_fetch_add(&lock->client->counters.losses, 1);
+    sneck__quorum_end(&r->q, SNECK_NOT_OWNER, "still had it, so it was lost before its release");
+}
+
+static void too_few(struct quorum_release *r)
+{
+    sneck_lock *lock = r->q.base.lock;
+    if (sneck__quorum_doubtful(&r->q))
+        doubt(r);
+    else
+        sneck__lock_undo_release(lock, r->token, r->token_len, r->deadline_ms);
+    sneck__quorum_end(&r->q, SNECK_QUORUM, "have released it");
+}
+
+static void release_decide(struct quorum_op *q)
+{
+    struct quorum_release *r = (struct quorum_release *)q;
+    if (sneck__quorum_agrees(q)) {
+        sneck__lock_end_release(q->base.lock, r->token, r->token_len, true);
+        sneck__op_end(&q->base.op, SNECK_OK, "%s", "");
+    } else if (sneck__quorum_denies(q)) {
+        not_released(r);
+    } else if (!sneck__quorum_may_agree(q) && !sneck__quorum_may_deny(q)) {
+        too_few(r);
+    }
+}
+
+static void quorum_release_cancel(sneck_op *op)
+{
+    struct quorum_release *r = (struct quorum_release *)op;
+    sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while its release was under way; release"
+                  " again to be certain", r->q.base.lock->what);
+    doubt(r);
+}
+
+static void quorum_release_clear(sneck_op *op)
+{
+    free(((struct quorum_release *)op)->token);
+    sneck__quorum_clear(op);
+}
+
+static const struct op_class quorum_release_class = {
+    .timer = sneck__quorum_timer,
+    .cancel = quorum_release_cancel,
+    .leave = sneck__quorum_leave,
+    .clear = quorum_release_clear,
+};
+
+static const struct quorum_kind quorum_release_kind = {release_read, release_decide};
+
+int sneck__quorum_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
+{
+    struct quorum_release *r = sneck__quorum_op_new(sizeof *r, &quorum_release_class,
+                                                    &quorum_release_kind, lock, link);
+    if (!r)
+        return SNECK_NO_MEMORY;
+    if (r->q.base.op.status == SNECK_PENDING &&
+        sneck__lock_op_token_to_release(&r->q.base, &r->token, &r->token_len)) {
+        r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
+        r->in_time = sneck__now_ms() < r->deadline_ms;
+        sneck__quorum_ask_script(&r->q, &script_release, 2, (const char *const[]){r->token, ""},
+                                 (const size_t[]){r->token_len, 0});
+    }
+    *out = &r->q.base.op;
+    return SNECK_OK;
+}

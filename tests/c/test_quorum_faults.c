@@ -1,0 +1,299 @@
+/* A lock over five servers, some of which are down, stalled, or have forgotten. */
+#include "five.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LONG_MS 600000
+
+/* ------------------------------------------------------------------ servers are down */
+
+static void two_servers_that_are_down_change_nothing(void **state)
+{
+    struct five *five = *state;
+    sneck_holder holder;
+    bool was_held;
+    for (int warm = 0; warm < 2; warm++) {
+        sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, true);
+        if (warm)
+            assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+        kill_some(five, 1, 2);
+        if (!warm)
+            assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+        assert_int_equal(sneck_lock_extend(lock, 0), SNECK_OK);
+        assert_int_equal(sneck_lock_holder(&holder, lock), SNECK_OK);
+        assert_true(holder.held && !holder.foreign);
+        assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+        assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+        assert_int_equal(sneck_lock_force_release(&was_held, lock), SNECK_OK);
+        assert_true(was_held);
+        UNTIL(found_on(five, "door") == 0);
+        sneck_lock_free(lock);
+        revive(five);
+    }
+}
+
+static void three_that_are_down_make_it_impossible(void **state)
+{
+    struct five *five = *state;
+    sneck_holder holder;
+    bool was_held;
+    sneck_op *op = NULL;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+    kill_some(five, 2, 3);
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, NULL, 0), SNECK_OK);
+    assert_int_equal(sneck_op_wait(op, NULL, NULL), SNECK_QUORUM);
+    assert_in_range(errors_with(op, "Connection refused") + errors_with(op, "No such file"), 3, 3);
+    assert_string_equal(sneck_op_member_error(op, 0), "");
+    assert_string_equal(sneck_op_member_error(op, FIVE), "");
+    for (size_t i = 2; i < FIVE; i++)
+        assert_non_null(strstr(sneck_op_error(op), sneck_client_address(five->client, i)));
+    sneck_op_free(op);
+    int64_t begin_ms = clock_ms();
+    assert_int_equal(sneck_lock_acquire(lock, 100), SNECK_QUORUM);
+    assert_true(clock_ms() - begin_ms >= 99); /* they might have come back */
+    assert_int_equal(found_on(five, "door"), 0);
+    assert_int_equal(sneck_lock_holder(&holder, lock), SNECK_QUORUM);
+    assert_int_equal(sneck_lock_force_release(&was_held, lock), SNECK_QUORUM);
+    sneck_lock_free(lock);
+}
+
+static void a_waiter_gets_it_when_the_servers_come_back(void **state)
+{
+    struct five *five = *state;
+    sneck_op *op = NULL;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+    sneck_link *link = new_link(five->client);
+    kill_some(five, 0, 3);
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, link, SNECK_FOREVER), SNECK_OK);
+    for (int i = 0; i < 30; i++)
+        step_once(link, 5);
+    assert_int_equal(sneck_op_status(op), SNECK_PENDING);
+    revive(five);
+    assert_int_equal(finish(link, op), SNECK_OK);
+    sneck_op_free(op);
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    sneck_link_free(link);
+    sneck_lock_free(lock);
+}
+
+static void a_release_that_too_few_hear_can_be_repeated(void **state)
+{
+    struct five *five = *state;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    UNTIL(found_on(five, "door") == FIVE);
+    signal_some(five, 0, 3, SIGSTOP);
+    assert_int_equal(sneck_lock_release(lock), SNECK_QUORUM);
+    assert_true(sneck_lock_token(lock, NULL, 0) > 0);
+    assert_int_equal(sneck_lock_lease(lock), SNECK_LEASE_UNCERTAIN);
+    assert_int_equal(sneck_lock_extend(lock, 0), SNECK_NOT_OWNER);
+    signal_some(five, 0, 3, SIGCONT);
+    UNTIL(found_on(five, "door") == 0); /* what was sent comes through */
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    assert_int_equal(sneck_lock_token(lock, NULL, 0), 0);
+    sneck_lock_free(lock);
+}
+
+static void a_release_that_nobody_hears_keeps_the_token(void **state)
+{
+    struct five *five = *state;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    UNTIL(found_on(five, "door") == FIVE);
+    kill_some(five, 0, FIVE);
+    assert_int_equal(sneck_lock_release(lock), SNECK_QUORUM);
+    assert_true(sneck_lock_token(lock, NULL, 0) > 0);
+    revive(five);
+    sneck_lock_release(lock); /* they have forgotten, or it was on its way */
+    assert_int_equal(sneck_lock_token(lock, NULL, 0), 0);
+    sneck_lock_free(lock);
+}
+
+/* --------------------------------------------------------------- servers are stalled */
+
+static int64_t cycle_ms(sneck_lock *lock)
+{
+    int64_t begin_ms = clock_ms();
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    int64_t took_ms = clock_ms() - begin_ms;
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    return took_ms;
+}
+
+static void two_that_are_stalled_delay_nothing(void **state)
+{
+    struct five *five = *state;
+    int64_t fastest_ms = INT64_MAX;
+    for (size_t first = 0; first < FIVE; first += 2) {
+        sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, first == 2);
+        signal_some(five, first, 2, SIGSTOP);
+        for (int i = 0; i < 20; i++) {
+            int64_t took_ms = cycle_ms(lock);
+            fastest_ms = took_ms < fastest_ms ? took_ms : fastest_ms;
+        }
+        assert_true(fastest_ms < 100);
+        signal_some(five, first, 2, SIGCONT);
+        UNTIL(found_on(five, "door") == 0); /* each release came behind its acquire */
+        sneck_lock_free(lock);
+    }
+}
+
+static void three_that_are_stalled_are_given_up_and_cleaned(void **state)
+{
+    struct five *five = *state;
+    sneck_op *op = NULL;
+    for (int warm = 0; warm < 2; warm++) {
+        sneck_lock *lock = quorum_lock(five->client, "door", 2000, warm == 1);
+        if (warm) {
+            assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+            assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+        }
+        signal_some(five, 1, 3, SIGSTOP);
+        assert_int_equal(sneck_lock_acquire_start(&op, lock, NULL, 0), SNECK_OK);
+        assert_int_equal(sneck_op_wait(op, NULL, NULL), SNECK_QUORUM);
+        assert_int_equal(errors_with(op, "no answer within 100 ms"), 3); /* ttl / 20 */
+        sneck_op_free(op);
+        assert_int_equal(sneck_lock_token(lock, NULL, 0), 0);
+        signal_some(five, 1, 3, SIGCONT);
+        UNTIL(calls_of(five->each[2], "eval") > warm); /* the cleanup has come */
+        UNTIL(found_on(five, "door") == 0);
+        sneck_lock_free(lock);
+    }
+}
+
+static void a_stalled_server_costs_no_connection(void **state)
+{
+    struct five *five = *state;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+    cycle_ms(lock);
+    int64_t before = server_number(five->each[4], "stats", "total_connections_received");
+    signal_some(five, 0, 2, SIGSTOP);
+    for (int i = 0; i < 10; i++)
+        cycle_ms(lock);
+    signal_some(five, 0, 2, SIGCONT);
+    assert_int_equal(server_number(five->each[4], "stats", "total_connections_received"), before);
+    cycle_ms(lock);
+    UNTIL(found_on(five, "door") == 0);
+    sneck_lock_free(lock);
+}
+
+static void answers_that_come_after_the_ttl_win_nothing(void **state)
+{
+    struct five *five = *state;
+    sneck_op *op = NULL;
+    sneck_lock *lock = quorum_lock(five->client, "door", 200, false);
+    sneck_link *link = new_link(five->client);
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, link, 0), SNECK_OK);
+    assert_int_equal(finish(link, op), SNECK_OK); /* connected now */
+    sneck_op_free(op);
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    STEP_UNTIL(link, sneck_link_quiet(link) && found_on(five, "door") == 0);
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, link, 0), SNECK_OK);
+    sneck_link_step(link); /* it leaves */
+    pause_ms(250);         /* and nobody reads the answers */
+    assert_int_equal(finish(link, op), SNECK_TIMEOUT);
+    assert_non_null(strstr(sneck_op_error(op), "took longer than the ttl of 200 ms"));
+    sneck_op_free(op);
+    assert_int_equal(sneck_lock_token(lock, NULL, 0), 0);
+    UNTIL(found_on(five, "door") == 0);
+    sneck_link_free(link);
+    sneck_lock_free(lock);
+}
+
+/* --------------------------------------------------------- servers that say other things */
+
+static void errors_of_a_majority_end_the_wait(void **state)
+{
+    struct five *five = *state;
+    sneck_op *op = NULL;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, true);
+    for (size_t i = 0; i < 2; i++)
+        DO(five->each[i], "LPUSH", "door", "no lock");
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    DO(five->each[2], "LPUSH", "door", "no lock");
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, NULL, SNECK_FOREVER), SNECK_OK);
+    assert_int_equal(sneck_op_wait(op, NULL, NULL), SNECK_QUORUM);
+    assert_int_equal(errors_with(op, "WRONGTYPE"), 3);
+    sneck_op_free(op);
+    UNTIL(found_on(five, "door") == 3);
+    sneck_lock_free(lock);
+}
+
+/* Without a delay after a restart, or persistence, servers that forget break exclusion:
+ * one of five does not. */
+static void one_server_that_restarts_empty_breaks_nothing(void **state)
+{
+    struct five *five = *state;
+    sneck_client *client = new_quorum(five, FIVE);
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+    sneck_lock *other = quorum_lock(client, "door", LONG_MS, false);
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    UNTIL(found_on(five, "door") == FIVE);
+    kill_some(five, 0, 2);
+    revive(five);
+    assert_int_equal(sneck_lock_acquire(other, 0), SNECK_BUSY);
+    UNTIL(found_on(five, "door") == 3);
+    assert_int_equal(sneck_lock_extend(lock, 0), SNECK_OK);
+    assert_int_equal(found_on(five, "door"), 3); /* an extend makes no key */
+    kill_some(five, 2, 1);
+    revive(five);
+    assert_int_equal(sneck_lock_extend(lock, 0), SNECK_NOT_OWNER);
+    assert_int_equal(sneck_lock_lease(lock), SNECK_LEASE_LOST);
+    assert_int_equal(sneck_lock_release(lock), SNECK_NOT_OWNER);
+    sneck_lock_free(lock);
+    sneck_lock_free(other);
+    sneck_client_free(client);
+}
+
+static void a_restart_between_two_calls_is_no_error(void **state)
+{
+    struct five *five = *state;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+    cycle_ms(lock);
+    kill_some(five, 0, FIVE);
+    revive(five);
+    for (size_t i = 0; i < FIVE; i++)
+        UNTIL(server_number(five->each[i], "server", "process_id") == five->servers[i].pid);
+    pause_ms(150); /* idle for longer, a connection is looked at before it is used */
+    cycle_ms(lock);
+    UNTIL(found_on(five, "door") == 0);
+    sneck_lock_free(lock);
+}
+
+/* The release ends when three have answered; no server may keep the token for want of
+ * its script. */
+static void servers_that_know_no_script_keep_no_token(void **state)
+{
+    struct five *five = *state;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+    for (int i = 0; i < 10; i++) {
+        kill_some(five, (size_t)i, 2);
+        revive(five);
+        cycle_ms(lock);
+        UNTIL(found_on(five, "door") == 0);
+    }
+    sneck_lock_free(lock);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FIVE(two_servers_that_are_down_change_nothing),
+        WITH_FIVE(three_that_are_down_make_it_impossible),
+        WITH_FIVE(a_waiter_gets_it_when_the_servers_come_back),
+        WITH_FIVE(a_release_that_too_few_hear_can_be_repeated),
+        WITH_FIVE(a_release_that_nobody_hears_keeps_the_token),
+        WITH_FIVE(two_that_are_stalled_delay_nothing),
+        WITH_FIVE(three_that_are_stalled_are_given_up_and_cleaned),
+        WITH_FIVE(a_stalled_server_costs_no_connection),
+        WITH_FIVE(answers_that_come_after_the_ttl_win_nothing),
+        WITH_FIVE(errors_of_a_majority_end_the_wait),
+        WITH_FIVE(one_server_that_restarts_empty_breaks_nothing),
+        WITH_FIVE(a_restart_between_two_calls_is_no_error),
+        WITH_FIVE(servers_that_know_no_script_keep_no_token),
+    };
+    return cmocka_run_group_tests(tests, start_five, stop_five);
+}
