@@ -18,8 +18,10 @@ static enum voice release_read(struct quorum_op *q, struct member *m, const redi
     (void)q;
     if (reply->type != REDIS_REPLY_INTEGER)
         return FAILED;
+    if (reply->integer > 0)
+        return YES;
     m->why = reply->integer == 0 ? "another holds it" : "it was not there any more";
-    return reply->integer > 0 ? YES : NO;
+    return NO;
 }
 
 static void doubt(struct quorum_release *r)

@@ -101,14 +101,15 @@ def test_adopt(client: sneck.Client, servers: list[Server], name: str) -> None:
 
 
 def test_holder(client: sneck.Client, name: str) -> None:
-    with client.lock(name, label="me") as lock:
-        holder = client.lock(name).holder()
-        assert holder is not None
-        assert (holder.token, holder.label, holder.foreign) == (lock.token, "me", False)
-        assert client.force_release(name)
-        assert not lock.locked()
-        with pytest.raises(sneck.NotOwned):
-            lock.release()
+    lock = client.lock(name, label="me")
+    lock.acquire()
+    holder = client.lock(name).holder()
+    assert holder is not None
+    assert (holder.token, holder.label, holder.foreign) == (lock.token, "me", False)
+    assert client.force_release(name)
+    assert not lock.locked()
+    with pytest.raises(sneck.NotOwned):
+        lock.release()
 
 
 def test_error_tells_what_each_server_said(
