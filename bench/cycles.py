@@ -18,7 +18,7 @@ from rounds import Quartiles, chosen, interleave, quartiles, show
 
 from sneck.testing import Server
 
-TITLES = {"same": "same core", "split": "a core each"}
+TITLES = {"same": "same core", "split": "a core each", "free": "all cores"}
 COUNTED = 1000  # cycles in which commands are counted
 
 Commander = Callable[[], list[str]]  # says how a contender is started
@@ -44,6 +44,7 @@ class Cycles:
     contenders: Mapping[str, Commander]
     baseline: str
     others: Sequence[str] = ()  # whom all are compared with, too
+    free: bool = False  # also where nothing is pinned
 
     def start(self, only: list[str]) -> list[Contender]:
         """Start the contenders that `only` names a part of, and the baseline."""
@@ -57,11 +58,11 @@ class Cycles:
         """Measure all contenders in all placements."""
         contenders = self.start(only)
         results = [Result(contender.name) for contender in contenders]
-        for placement, (server_core, contender_core) in placements().items():
+        for placement, (server_cores, own_cores) in placements(free=self.free).items():
             for server in self.servers:
-                pin(server.pid, server_core)
+                pin(server.pid, *server_cores)
             for contender in contenders:
-                contender.pin(contender_core)
+                contender.pin(*own_cores)
             self._add(results, placement, measure_rounds(contenders, rounds, seconds))
         for contender, result in zip(contenders, results, strict=True):
             result.commands = self._count(contender)

@@ -53,7 +53,7 @@ def main() -> None:
     given = options("bench/quorum", rounds=30, seconds=0.1).parse_args()
     with ExitStack() as stack:
         servers = [stack.enter_context(Server()) for _ in range(SERVERS)]
-        cycles = Cycles(servers, commands_of(servers), BASELINE, list(OTHERS))
+        cycles = Cycles(servers, commands_of(servers), BASELINE, list(OTHERS), free=True)
         results = cycles.measure(given.only, given.rounds, given.seconds)
     if given.json:
         print(json.dumps([asdict(result) for result in results], indent=2))
