@@ -2,7 +2,7 @@
 
 import sys
 
-from redlock import Redlock
+from redlock import Redlock  # type: ignore[import-untyped]
 
 locks = Redlock(sys.argv[1:])
 

@@ -3,7 +3,7 @@
 import sys
 from urllib.parse import quote
 
-from redlock import Redlock
+from redlock import Redlock  # type: ignore[import-untyped]
 
 name, *sockets = sys.argv[1:]
 locks = Redlock(["unix://" + quote(path) for path in sockets], retry_count=1, retry_delay=0.001)

@@ -17,7 +17,7 @@ def urls(servers: Sequence[Server]) -> list[str]:
 
 def values(servers: Sequence[Server], name: str) -> list[object]:
     """Give what each server has at a key."""
-    found = []
+    found: list[object] = []
     for server in servers:
         with sneck.connect(server.url) as client:
             found.append(client.execute("GET", name))
