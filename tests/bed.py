@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 import resp
-from proxy import Control, LoopThread, Proxy
+from proxy import Control, Handler, LoopThread, Proxy
 from sneck.testing import Server
 
 SETTINGS = {"maxmemory": "0", "maxmemory-policy": "noeviction", "min-replicas-to-write": "0"}
@@ -67,6 +67,71 @@ def text_of(reply: resp.Value) -> bytes:
     return reply
 
 
+class Five:
+    """The servers of a quorum, at paths that are known before they are started.
+
+    `server1` to `server5` in the directory are their sockets, `proxy1` to `proxy5` those of the
+    fault proxies in front of them.
+    """
+
+    COUNT = 5
+
+    def __init__(self, program: str, directory: Path) -> None:
+        """Prepare them; nothing is started yet."""
+        self._servers = [Server(program) for _ in range(self.COUNT)]
+        self._paths = [directory / f"server{n}" for n in range(1, self.COUNT + 1)]
+        self._running: set[int] = set()
+        self._started = False
+        self.proxies = [
+            Proxy(directory / f"proxy{n}", path) for n, path in enumerate(self._paths, 1)
+        ]
+
+    def start(self, n: int) -> None:
+        """Start the server of that number, from 1, unless it runs."""
+        if n not in self._running:
+            self.restart(n)
+
+    def restart(self, n: int) -> None:
+        """Start it anew, and empty."""
+        server, path = self._servers[n - 1], self._paths[n - 1]
+        if path.is_symlink():
+            server.restart()
+        else:
+            server.start()
+            path.symlink_to(server.socket)
+        self._running.add(n)
+
+    def stop(self, n: int) -> None:
+        """End it; it keeps its path."""
+        self._running.discard(n)
+        end_process(self._servers[n - 1].pid)
+
+    def act(self, n: int, name: str) -> None:
+        """Do what a `server` step says."""
+        {"start": self.start, "stop": self.stop, "restart": self.restart}[name](n)
+
+    def restore(self) -> None:
+        """Start all, and make them as new."""
+        for n, path in enumerate(self._paths, 1):
+            self.start(n)
+            with resp.Client(str(path)) as client:
+                client.call("FLUSHALL")
+                client.call("SCRIPT", "FLUSH")
+
+    def end(self) -> None:
+        """End all that was started."""
+        for server in self._servers:
+            server.stop()
+
+
+def end_process(pid: int) -> None:
+    """End a server's process, which is left for the server's object to collect."""
+    # Server.stop() would give up the addresses, which a case wants to find again. Until the
+    # process has ended, its connections may be open.
+    os.kill(pid, signal.SIGTERM)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
 class Bed:
     """A context manager; `arguments` are what a corpus runner is told about it."""
 
@@ -85,6 +150,9 @@ class Bed:
             self._proxy = Proxy(directory / "proxy", Path(self.server.socket))
             self._cluster = Cluster(self.server.program, directory / "cluster")
             stack.callback(self._cluster.stop)
+            self._directory = directory
+            self._five = Five(self.server.program, directory)
+            stack.callback(self._five.end)
             self._control = Control(
                 directory / "control",
                 {
@@ -92,9 +160,12 @@ class Bed:
                     "SERVER": self._act,
                     "BEGIN": self._begin,
                     "SLEEP": self._sleep,
+                    **{f"FAULT{n}": self._fault_of(n) for n in range(1, Five.COUNT + 1)},
+                    **{f"SERVER{n}": self._act_on(n) for n in range(1, Five.COUNT + 1)},
                 },
             )
-            loop.listen(self._proxy)
+            for proxy in (self._proxy, *self._five.proxies):
+                loop.listen(proxy)
             loop.listen(self._control)
             self._running = True
             self.version = self._find_version()
@@ -118,6 +189,7 @@ class Bed:
             *("--address", f"127.0.0.1:{self.server.port}"),
             *("--proxy", str(self._proxy.path)),
             *("--cluster", str(self._cluster.path)),
+            *("--servers", str(self._directory)),
             *("--control", f"unix://{self._control.path}"),
             *("--redis", self.version),
         ]
@@ -147,9 +219,27 @@ class Bed:
         await asyncio.get_running_loop().run_in_executor(None, actions[name])
 
     async def _begin(self, words: list[str]) -> None:
-        assert not words
-        await self._proxy.fault("resume")
-        await asyncio.get_running_loop().run_in_executor(None, self._restore)
+        for proxy in (self._proxy, *self._five.proxies):
+            await proxy.fault("resume")
+        run = asyncio.get_running_loop().run_in_executor
+        await run(None, self._restore)
+        if words == ["servers"]:
+            await run(None, self._five.restore)
+        else:
+            assert not words
+
+    def _fault_of(self, n: int) -> Handler:
+        async def fault(words: list[str]) -> None:
+            await self._five.proxies[n - 1].fault(*words)
+
+        return fault
+
+    def _act_on(self, n: int) -> Handler:
+        async def act(words: list[str]) -> None:
+            (name,) = words
+            await asyncio.get_running_loop().run_in_executor(None, self._five.act, n, name)
+
+        return act
 
     def _start(self) -> None:
         if not self._running:
@@ -160,11 +250,8 @@ class Bed:
         self._running = True
 
     def _stop(self) -> None:
-        # Server.stop() would give up the addresses, which a case wants to find again. The process
-        # is left for the server to collect; until it has ended, its connections may be open.
         self._running = False
-        os.kill(self.server.pid, signal.SIGTERM)
-        os.waitid(os.P_PID, self.server.pid, os.WEXITED | os.WNOWAIT)
+        end_process(self.server.pid)
 
     def _restore(self) -> None:
         self._cluster.stop()

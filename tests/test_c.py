@@ -17,7 +17,10 @@ from sneck.testing import Server
 
 SOURCES = sorted((TESTS / "c").glob("test_*.c"))
 # not renewal_process: ThreadSanitizer knows no threads in the child of a fork
-THREADED = ["threads", "renewal", "loss", "renewal_faults", "rlock", "fence"]
+THREADED = [
+    *("threads", "renewal", "loss", "renewal_faults", "rlock", "fence"),
+    *("quorum", "quorum_lease"),
+]
 LIMIT = 240  # seconds
 
 

@@ -263,8 +263,10 @@ static enum voice read_granting(struct member *m, const redisReply *reply)
         m->number = reply->integer;
         return YES;
     }
+    if (reply->type != REDIS_REPLY_NIL && reply->type != REDIS_REPLY_ARRAY)
+        return FAILED;
     m->why = "held by another";
-    return reply->type == REDIS_REPLY_NIL || reply->type == REDIS_REPLY_ARRAY ? NO : FAILED;
+    return NO;
 }
 
 static enum voice acquire_read(struct quorum_op *q, struct member *m, const redisReply *reply)

@@ -24,8 +24,10 @@ static enum voice extend_read(struct quorum_op *q, struct member *m, const redis
     (void)q;
     if (reply->type != REDIS_REPLY_INTEGER)
         return FAILED;
+    if (reply->integer == 1)
+        return YES;
     m->why = "not ours there any more";
-    return reply->integer == 1 ? YES : NO;
+    return NO;
 }
 
 static void end_counted_extend(struct quorum_extend *e, bool confirmed)

@@ -7,6 +7,9 @@
 
 #include "outcome.h"
 
+#include <sneck_quorum.h>
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,10 +31,27 @@ void call_argv(const struct words *command, const void ***argv, size_t **len)
 
 /* -------------------------------------------------------------------- client */
 
+static void server_url(char out[256], const struct actor *actor, const char *name, size_t number)
+{
+    snprintf(out, 256, "unix://%s/%s%zu", actor->servers, name, number);
+}
+
+static int make_quorum(struct actor *actor, const sneck_client_options *options)
+{
+    char text[SNECK_QUORUM_MAX][256];
+    const char *urls[SNECK_QUORUM_MAX];
+    for (size_t i = 0; i < actor->server_count; i++) {
+        server_url(text[i], actor, "proxy", i + 1);
+        urls[i] = text[i];
+    }
+    return sneck_quorum_new(&actor->client, actor->server_count, urls, options, NULL);
+}
+
 bool actor_connect(struct actor *actor, const char *url, const sneck_client_options *options,
                    struct words *outcome)
 {
-    int rc = sneck_client_new(&actor->client, url, options, NULL);
+    int rc = actor->server_count ? make_quorum(actor, options)
+                                 : sneck_client_new(&actor->client, url, options, NULL);
     if (rc != SNECK_OK) {
         outcome_fail(outcome, rc, "");
         return false;
@@ -58,6 +78,8 @@ static const char *verb_connect(struct actor *actor, const struct arguments *a,
     sneck_client_options options = SNECK_CLIENT_OPTIONS;
     if (wrong || (through && (url || strcmp(through, "proxy") != 0)))
         return wrong ? wrong : "through=proxy stands alone";
+    if (actor->server_count && (url || through))
+        return "where there are several servers, a client is a quorum of all of them";
     if (actor->client)
         return "connect is the first step of an actor";
     options.io_timeout_ms = arguments_ms(a, "timeout", options.io_timeout_ms);
@@ -519,7 +541,10 @@ const char *actor_run(struct actor *actor, const struct words *step, size_t coun
         return verb_connect(actor, &a, v, outcome);
     if (!actor->client) {
         struct bytes url = {0};
-        bool made = actor_connect(actor, unix_url(&url, v, "socket"), NULL, outcome);
+        char own[256] = "";
+        if (actor->alone)
+            server_url(own, actor, "server", actor->alone);
+        bool made = actor_connect(actor, *own ? own : unix_url(&url, v, "socket"), NULL, outcome);
         free(url.at);
         if (!made)
             return NULL;

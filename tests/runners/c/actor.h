@@ -17,6 +17,9 @@ struct named {
 struct actor {
     char name[32];
     const struct driver *driver;
+    const char *servers;         /* the directory of a quorum's sockets, borrowed; or NULL */
+    size_t server_count;         /* how many its client has; 0: the one server */
+    size_t alone;                /* its client is of that one alone, from 1, past the proxy */
     sneck_client *client;        /* NULL until the first use */
     sneck_link *link;
     struct named named[LOCKS_MAX];

@@ -14,10 +14,11 @@
 
 #define ACTORS_MAX 8
 #define CONTROL_TIMEOUT_MS 60000
+#define SERVERS_MAX 5
 #define UNTIL_TRIES 1000      /* with pauses of 10 ms */
 
 struct settings {
-    const char *socket, *address, *proxy, *cluster, *control, *redis;
+    const char *socket, *address, *proxy, *cluster, *servers, *control, *redis;
     const struct driver *driver;
     bool titles;
 };
@@ -29,6 +30,8 @@ struct run {
     size_t actor_count;
     struct actor control;        /* `fault`, `server`, BEGIN */
     struct actor plain;          /* `redis` */
+    size_t server_count;         /* of a quorum; 0: the case has one server */
+    struct actor each[SERVERS_MAX]; /* `redis1`, ... */
 };
 
 static struct actor make_actor(const char *name, const struct driver *driver)
@@ -46,6 +49,8 @@ static struct actor *find_actor(struct run *run, const char *name)
     if (run->actor_count == ACTORS_MAX)
         return NULL;
     run->actors[run->actor_count] = make_actor(name, run->settings->driver);
+    run->actors[run->actor_count].servers = run->settings->servers;
+    run->actors[run->actor_count].server_count = run->server_count;
     return &run->actors[run->actor_count++];
 }
 
@@ -90,8 +95,10 @@ static void control(struct run *run, const char *verb, const struct word *argume
 
 static void reset(struct run *run)
 {
-    struct words outcome = {0};
-    control(run, "BEGIN", NULL, 0, &outcome);
+    struct words outcome = {0}, five = {0};
+    words_add_keyword(&five, "servers");
+    control(run, "BEGIN", five.at, run->server_count > 0, &outcome);
+    words_clear(&five);
     if (!word_is(&outcome.at[0], "ok")) {
         fprintf(stderr, "the server cannot be reset\n");
         exit(2);
@@ -128,12 +135,37 @@ static const char *run_sleep(struct run *run, const struct words *words)
     return pass_time(run, &words->at[1]);
 }
 
-static const char *run_plain(struct run *run, const struct words *words, size_t left,
-                             struct words *outcome)
+/* The place of the server that `redis2:` names, from 0; -1: it is not such a word. */
+static int place_of(const struct run *run, const struct word *word, const char *name)
+{
+    size_t len = strlen(name);
+    const char *at = word->bytes.at;
+    if (run->server_count == 0 || word->quoted || word->bytes.len != len + 2 ||
+        memcmp(at, name, len) != 0 || at[len + 1] != ':')
+        return -1;
+    int place = at[len] - '1';
+    return place >= 0 && place < (int)run->server_count ? place : -1;
+}
+
+static const char *run_plain(struct run *run, struct actor *actor, const struct words *words,
+                             size_t left, struct words *outcome)
 {
     struct words command = {.at = words->at + 1, .count = left - 1};
-    execute(&run->plain, &command, command.count, &run->variables, outcome);
+    execute(actor, &command, command.count, &run->variables, outcome);
     return NULL;
+}
+
+/* `redis` steps are not about what a lost connection does. */
+static void renew_plain(struct run *run)
+{
+    for (size_t i = 0; i < run->server_count; i++) {
+        actor_close(&run->each[i]);
+        run->each[i] = make_actor("redis", run->settings->driver);
+        run->each[i].servers = run->settings->servers;
+        run->each[i].alone = i + 1;
+    }
+    actor_close(&run->plain);
+    run->plain = make_actor("redis", run->settings->driver);
 }
 
 static const char *run_action(struct run *run, const char *verb, const struct words *words,
@@ -141,11 +173,25 @@ static const char *run_action(struct run *run, const char *verb, const struct wo
 {
     if (left < 2 || left > 1 + most)
         return "wrong number of arguments";
-    /* `redis` steps are not about what a lost connection does */
-    actor_close(&run->plain);
-    run->plain = make_actor("redis", run->settings->driver);
+    renew_plain(run);
     control(run, verb, words->at + 1, left - 1, outcome);
     return NULL;
+}
+
+/* `redis2:`, `fault2:`, `server2:`, where the case has several servers. */
+static const char *run_on_one(struct run *run, const struct words *words, size_t left,
+                              bool *known, struct words *outcome)
+{
+    char verb[24];
+    int redis = place_of(run, &words->at[0], "redis");
+    int fault = place_of(run, &words->at[0], "fault");
+    int server = place_of(run, &words->at[0], "server");
+    *known = redis >= 0 || fault >= 0 || server >= 0;
+    if (redis >= 0)
+        return run_plain(run, &run->each[redis], words, left, outcome);
+    snprintf(verb, sizeof verb, "%s%d", fault >= 0 ? "FAULT" : "SERVER",
+             1 + (fault >= 0 ? fault : server));
+    return *known ? run_action(run, verb, words, fault >= 0 ? 2 : 1, left, outcome) : NULL;
 }
 
 static const char *run_actor(struct run *run, const struct words *words, size_t left,
@@ -168,8 +214,12 @@ static const char *run_actor(struct run *run, const struct words *words, size_t 
 static const char *run_words(struct run *run, const struct words *words, size_t left,
                              struct words *outcome)
 {
+    bool known;
+    const char *wrong = run_on_one(run, words, left, &known, outcome);
+    if (known)
+        return wrong;
     if (word_is(&words->at[0], "redis:"))
-        return run_plain(run, words, left, outcome);
+        return run_plain(run, &run->plain, words, left, outcome);
     if (word_is(&words->at[0], "fault:"))
         return run_action(run, "FAULT", words, 2, left, outcome);
     if (word_is(&words->at[0], "server:"))
@@ -186,7 +236,8 @@ static const char *run_until(struct run *run, const struct words *words, size_t 
     struct words once = {0}, pause = {0};
     const char *wrong = NULL;
     if (left < 3 || word_is(verb, "...") || actor_is_tx_verb(verb) || word_is(expected, "...") ||
-        word_is(&words->at[0], "fault:") || word_is(&words->at[0], "server:"))
+        word_is(&words->at[0], "fault:") || word_is(&words->at[0], "server:") ||
+        place_of(run, &words->at[0], "fault") >= 0 || place_of(run, &words->at[0], "server") >= 0)
         return "until stands before a verb that may be repeated";
     once.count = words->count - 1;
     once.at = calloc(once.count, sizeof *once.at);
@@ -273,6 +324,15 @@ static bool version_reached(const char *version, const char *needed)
     return major > needed_major || (major == needed_major && minor >= needed_minor);
 }
 
+/* The number in `servers 5`; 0 where it is not that attribute. */
+static size_t servers_of(const char *attribute)
+{
+    int64_t number;
+    bool is = strncmp(attribute, "servers ", 8) == 0 && read_number(attribute + 8, &number) &&
+              number >= 1 && number <= SERVERS_MAX;
+    return is ? (size_t)number : 0;
+}
+
 /* The first attribute that is not met; NULL: none. An unknown one ends the run. */
 static const char *unmet(const struct settings *settings, const struct test_case *c)
 {
@@ -283,6 +343,8 @@ static const char *unmet(const struct settings *settings, const struct test_case
             met = settings->address != NULL;
         } else if (strncmp(text, "redis ", 6) == 0) {
             met = version_reached(settings->redis, text + 6);
+        } else if (servers_of(text) > 0) {
+            met = settings->servers != NULL;
         } else {
             fprintf(stderr, "unknown attribute: %s\n", text);
             exit(2);
@@ -293,11 +355,14 @@ static const char *unmet(const struct settings *settings, const struct test_case
     return NULL;
 }
 
-static void begin_case(struct run *run)
+static void begin_case(struct run *run, const struct test_case *c)
 {
     const struct settings *s = run->settings;
+    run->server_count = 0;
+    for (size_t i = 0; i < c->attribute_count; i++)
+        run->server_count += servers_of(c->attributes[i].text);
     reset(run);
-    run->plain = make_actor("redis", s->driver);
+    renew_plain(run);
     variable_bind(&run->variables, "socket", s->socket, strlen(s->socket));
     variable_bind(&run->variables, "proxy", s->proxy, strlen(s->proxy));
     if (s->cluster)
@@ -321,6 +386,8 @@ static bool end_case(struct run *run)
             fprintf(stderr, "a call does not end\n");
             exit(2);
         }
+    for (size_t i = 0; i < run->server_count; i++)
+        actor_close(&run->each[i]);
     actor_close(&run->plain);
     run->actor_count = 0;
     variables_clear(&run->variables);
@@ -337,7 +404,7 @@ static bool run_case(struct run *run, const char *path, const struct test_case *
         printf("excused %s: %s\n", c->title, excuse);
         return true;
     }
-    begin_case(run);
+    begin_case(run, c);
     for (size_t i = 0; i < c->step_count && passed; i++) {
         line = c->steps[i].line;
         passed = run_step(run, c->steps[i].text, &message);
@@ -376,7 +443,7 @@ static void usage(void)
 {
     fputs("usage: corpus_runner --titles FILE...\n"
           "       corpus_runner --mode blocking|stepped --socket PATH [--address HOST:PORT]\n"
-          "                     --proxy PATH [--cluster PATH] --control URL --redis VERSION\n"
+          "                     --proxy PATH [--cluster PATH] [--servers DIRECTORY] --control URL --redis VERSION\n"
           "                     FILE...\n", stderr);
     exit(2);
 }
@@ -391,6 +458,8 @@ static void set_option(struct settings *s, const char *name, const char *value)
         s->proxy = value;
     else if (strcmp(name, "--cluster") == 0)
         s->cluster = value;
+    else if (strcmp(name, "--servers") == 0)
+        s->servers = value;
     else if (strcmp(name, "--control") == 0)
         s->control = value;
     else if (strcmp(name, "--redis") == 0)

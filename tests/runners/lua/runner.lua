@@ -209,6 +209,8 @@ local function excuse(case)
       met = settings.address ~= nil
     elseif name == "redis" then
       met = version(settings.redis) >= version(value)
+    elseif name == "servers" and value:match("^[1-5]$") then
+      met = false
     else
       casefile.give_up("unknown attribute: " .. attribute)
     end

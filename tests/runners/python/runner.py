@@ -57,6 +57,8 @@ class Run:
                 met = self._given.address is not None
             elif name == "redis":
                 met = _version(self._given.redis) >= _version(value)
+            elif name == "servers" and value in "12345":
+                met = False
             else:
                 give_up(f"unknown attribute: {attribute}")
             if not met:
@@ -155,7 +157,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--titles", action="store_true")
     parser.add_argument("--asyncio", action="store_true", help="by sneck.aio, on one loop")
-    for name in ("socket", "address", "proxy", "cluster", "control", "redis"):
+    for name in ("socket", "address", "proxy", "cluster", "servers", "control", "redis"):
         parser.add_argument(f"--{name}")
     parser.add_argument("files", nargs="+", type=Path)
     return parser.parse_args()
