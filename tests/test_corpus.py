@@ -156,7 +156,6 @@ NOT_UNDERSTOOD = {
     "too many servers": "== t\n:servers 6\na: acquire door -> ok any\n",
     "no servers": "== t\n:servers 0\na: acquire door -> ok any\n",
     "one of many": "== t\nredis2: GET door -> nil\n",
-    "a sixth server": "== t\n:servers 5\nredis6: GET door -> nil\n",
     "no outcome": "== t\na: acquire door\n",
     "no steps": "== t\n",
     "unbound variable": "== t\nredis: GET $nothing -> nil\n",

@@ -535,9 +535,9 @@ SNECK_API int sneck_compare_and_set(bool *out, sneck_client *client, const void 
 
 /* ------------------------------------------------- without blocking: links */
 
-/* A link is one connection, and one more while something waits, that any number of
- * ops share; replies are matched in order. It connects when it is first needed and
- * again after a failure. Drive it from any event loop:
+/* A link is one connection, and one more while something waits, or one for each server
+ * of a quorum. Any number of ops share it; replies are matched in order. It connects
+ * when it is first needed and again after a failure. Drive it from any event loop:
  *
  *     sneck_link *link;
  *     sneck_op *op;

@@ -13,7 +13,8 @@
  * It is won when a majority of all servers has said yes and the lease, counted from
  * before the attempt's first request, is still valid. Otherwise what it may have got is
  * released everywhere, behind whatever is queued there: nobody is kept out by a lock that
- * nobody holds. Only who has said yes is waited for, so that who asks next finds it gone.
+ * nobody holds. Only who has said yes, or could not, is waited for, so that who asks next finds
+ * it gone.
  */
 #include "fork.h"
 #include "quorum_op.h"
@@ -82,14 +83,21 @@ static void clean_all_unheard(struct quorum_acquire *a)
         clean_unheard(a, &a->q.members[i]);
 }
 
-/* Who has the token answers to its release; the others are sent one all the same. */
+/* It has said yes; or its connection broke before it could, and a new one tells soon. */
+static bool may_have_token(const struct member *m)
+{
+    return m->voice == YES ||
+           (m->voice == FAILED && m->doubtful && m->op.link->wire.state == WIRE_CLOSED);
+}
+
+/* Who may have the token answers to its release; the others are sent one all the same. */
 static void clean_round(struct quorum_acquire *a)
 {
     struct quorum_op *q = &a->q;
     sneck_op *op = &q->base.op;
     bool has_token[SNECK_QUORUM_MAX];
     for (size_t i = 0; i < q->count; i++)
-        has_token[i] = q->members[i].voice == YES;
+        has_token[i] = may_have_token(&q->members[i]);
     a->phase = CLEANING;
     sneck__quorum_round(q);
     sneck__lock_op_compose(&q->base, &script_release, 2, (const char *const[]){a->token, ""},
