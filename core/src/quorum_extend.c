@@ -60,6 +60,8 @@ static void not_extended(struct quorum_extend *e)
     sneck__renewal_reset(lock);
 }
 
+/* A connection that is given up by renewal, which holds its mutex then, decides nothing but
+ * that too few have answered: only answers lead to what takes that mutex. */
 static void extend_decide(struct quorum_op *q)
 {
     struct quorum_extend *e = (struct quorum_extend *)q;
