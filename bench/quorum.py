@@ -29,9 +29,9 @@ def commands_of(servers: Sequence[Server]) -> dict[str, Commander]:
     urls = [server.url for server in servers]
     contenders: dict[str, Commander] = {
         BASELINE: lambda: [compile_worker("raw_quorum", "-lhiredis"), *sockets],
-        "sneck C": lambda: [compile_worker("sneck_quorum"), *urls],
-        "sneck Python": lambda: python_worker("sneck_quorum", *urls),
-        "sneck Lua": lambda: lua_worker("sneck_quorum", *urls),
+        "sneck C": lambda: [compile_worker("sneck_lock"), *urls],
+        "sneck Python": lambda: python_worker("sneck_lock", *urls),
+        "sneck Lua": lambda: lua_worker("sneck_lock", *urls),
     }
     for name, (module, worker) in OTHERS.items():
         if installed(module):

@@ -12,18 +12,20 @@ import sneck
 from programs import NODE_MODULES, PYTHON, TESTS, environment
 from sneck.testing import Server
 
+NAME = "door"
+
 
 @dataclass
 class Kind:
-    """How a library is run, and at which key it has the lock of a name."""
+    """How a library is run, and what it puts before the name of a lock."""
 
     command: list[str]
-    key: str = "{}"
+    prefix: str = ""
 
 
 KINDS = {
     "redlock-py": Kind([*PYTHON, str(TESTS / "peers/redlock_py.py")]),
-    "pottery": Kind([*PYTHON, str(TESTS / "peers/pottery_redlock.py")], "redlock:{}"),
+    "pottery": Kind([*PYTHON, str(TESTS / "peers/pottery_redlock.py")], "redlock:"),
 }
 if NODE_MODULES.is_dir():
     KINDS["redlock of npm"] = Kind(["node", str(TESTS / "peers/redlock.js")])
@@ -32,11 +34,11 @@ if NODE_MODULES.is_dir():
 class Peer:
     """A process with a lock of another library."""
 
-    def __init__(self, kind: Kind, name: str, servers: list[Server]) -> None:
+    def __init__(self, kind: Kind, servers: list[Server]) -> None:
         """Start it."""
-        self.key = kind.key.format(name)
+        self.kind = kind
         self.process = subprocess.Popen(
-            [*kind.command, name, *(server.socket for server in servers)],
+            [*kind.command, NAME, *(server.socket for server in servers)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**environment(), "NODE_PATH": str(NODE_MODULES)},
@@ -55,20 +57,21 @@ class Peer:
 @pytest.fixture(params=KINDS)
 def peer(request: pytest.FixtureRequest, servers: list[Server]) -> Iterator[Peer]:
     """Start each of them."""
-    made = Peer(KINDS[request.param], "door", servers)
+    made = Peer(KINDS[request.param], servers)
     yield made
     made.process.communicate(timeout=60)
 
 
 @pytest.fixture
-def client(servers: list[Server]) -> Iterator[sneck.Client]:
-    """A client of the servers."""
-    with sneck.quorum([server.url for server in servers]) as made:
+def client(servers: list[Server], peer: Peer) -> Iterator[sneck.Client]:
+    """A client of the servers that means the same lock by the same name."""
+    urls = [server.url for server in servers]
+    with sneck.quorum(urls, prefix=peer.kind.prefix) as made:
         yield made
 
 
 def test_it_excludes_us(peer: Peer, client: sneck.Client) -> None:
-    lock = client.lock(peer.key)
+    lock = client.lock(NAME)
     assert peer.ask("acquire") == "held"
     assert not lock.acquire(blocking=False)
     holder = lock.holder()
@@ -80,7 +83,7 @@ def test_it_excludes_us(peer: Peer, client: sneck.Client) -> None:
 
 
 def test_we_exclude_it(peer: Peer, client: sneck.Client) -> None:
-    lock = client.lock(peer.key)
+    lock = client.lock(NAME)
     with lock:
         assert peer.ask("acquire") == "busy"
         assert lock.owned
@@ -91,7 +94,7 @@ def test_we_exclude_it(peer: Peer, client: sneck.Client) -> None:
 
 def test_its_lock_outlasts_our_attempts(peer: Peer, client: sneck.Client) -> None:
     assert peer.ask("acquire") == "held"
-    lock = client.lock(peer.key, poll=0.002)
+    lock = client.lock(NAME, poll=0.002)
     before = lock.holder()
     assert not lock.acquire(timeout=0.05)
     after = lock.holder()
