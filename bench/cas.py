@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from commands import per_cycle
-from cores import cores, pin, placements
+from cores import pin, placements
 from group import Group, Round, run_rounds
 from launch import Program, c_program, installed, lua_program, python_program
 from monitor import calls_of_scripts
@@ -169,17 +169,12 @@ def show_table(results: list[Result]) -> None:
         print(row(result), flush=True)
 
 
-def settings(workers: int) -> dict[str, tuple[list[int], list[int]]]:
-    """Name the cores of the server and those of so many workers; many also have all."""
-    pinned = {name: ([server], [core]) for name, (server, core) in placements().items()}
-    return {**pinned, "free": (cores(), cores())} if workers > 1 else pinned
-
-
 def measure(
     server: Server, groups: list[Adders], rounds: int, seconds: float
 ) -> Iterator[list[Result]]:
     """Measure all groups in one placement after the other."""
-    for placement, (server_cores, worker_cores) in settings(groups[0].size).items():
+    settings = placements(free=groups[0].size > 1)
+    for placement, (server_cores, worker_cores) in settings.items():
         pin(server.pid, *server_cores)
         for group in groups:
             group.pin(*worker_cores)

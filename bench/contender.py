@@ -15,9 +15,9 @@ from worker import Worker
 class Contender(Worker):
     """A worker that runs as many cycles as it is told."""
 
-    def pin(self, core: int) -> None:
-        """Let the process run on this core only."""
-        pin(self.pid, core)
+    def pin(self, *cores: int) -> None:
+        """Let the process run on these cores only."""
+        pin(self.pid, *cores)
 
     def run(self, cycles: int) -> float:
         """Run so many cycles and return the cycles per second."""

@@ -17,8 +17,12 @@ def pin(pid: int, *allowed: int) -> None:
         os.sched_setaffinity(int(thread.name), allowed)
 
 
-def placements() -> dict[str, tuple[int, int]]:
-    """Name the core of the server and that of the contender, as far as there are cores."""
+def placements(*, free: bool) -> dict[str, tuple[list[int], list[int]]]:
+    """Name the cores of the servers and those of a contender, as far as there are cores.
+
+    `free`: also with nothing pinned.
+    """
     first, *others = cores()
-    split = {"split": (first, others[0])} if others else {}
-    return {"same": (first, first), **split}
+    split = {"split": ([first], [others[0]])} if others else {}
+    all_cores = {"free": (cores(), cores())} if free else {}
+    return {"same": ([first], [first]), **split, **all_cores}

@@ -21,6 +21,7 @@ BUILD = TOP / os.environ.get("SNECK_BUILD", "build/cmake")
 LUA_TREE = TOP / os.environ.get("SNECK_LUA_TREE", "build/rock")
 PYTHON = [sys.executable]
 LUA = ["lua5.4"]
+NODE_MODULES = TOP / "build/node/node_modules"  # there if npm is
 SERVERS = [name for name in ("redis-server", "valkey-server") if shutil.which(name)]
 
 

@@ -22,6 +22,7 @@ SENT = {
     "ring": ["blpop", "rpush"],
     "redis-py 1 ms": ["set", "evalsha"],
 }
+RIVALS = ["redlock-py", "pottery"]  # those that lock on several servers
 CONTENDERS = [*OURS, *SENT, "redis-py 100 ms", "python-redis-lock"]
 CROWDS = ["sneck C", "sneck Python"]
 POLLING = ["redis-py", "redis-py 100 ms", "redis-py 10 ms"]
@@ -78,6 +79,12 @@ def uncontended(prefix: Path) -> dict[str, dict[str, object]]:
 
 
 @pytest.fixture(scope="module")
+def quorum(prefix: Path) -> dict[str, dict[str, Any]]:
+    results = run(prefix, "quorum.py", "--seconds=0.001")
+    return {result["name"]: result for result in results}
+
+
+@pytest.fixture(scope="module")
 def contended(prefix: Path) -> dict[str, dict[str, Any]]:
     """Return the results of the sections of 1 ms."""
     results = run(prefix, "contended.py", "--seconds=0.4", f"--workers={WORKERS}")
@@ -110,6 +117,22 @@ def test_uncontended_release_only_looks_at_the_queue(
     uncontended: dict[str, dict[str, object]], contender: str
 ) -> None:
     assert uncontended[contender]["commands"] == {**CYCLE, "zpopmin": 1}
+
+
+@pytest.mark.parametrize("contender", ["raw hiredis", *OURS])
+def test_each_server_of_a_quorum_is_asked_twice(
+    quorum: dict[str, dict[str, Any]], contender: str
+) -> None:
+    looks = {"zpopmin": 5} if contender in OURS else {}
+    assert quorum[contender]["commands"] == {**dict.fromkeys(CYCLE, 5), **looks}
+
+
+def test_quorum_is_compared_in_every_placement(quorum: dict[str, dict[str, Any]]) -> None:
+    assert list(quorum) == ["raw hiredis", *OURS, *RIVALS]
+    for result in quorum.values():
+        assert list(result["to_others"]) == [*PINNED, "free"]
+        for ratios in result["to_others"].values():
+            assert list(ratios) == RIVALS
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)

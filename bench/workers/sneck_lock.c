@@ -1,7 +1,14 @@
-/* sneck_lock URL: acquire and release through the C library. */
+/* sneck_lock URL...: acquire and release through the C library; several are a quorum's. */
 #include "rounds.h"
 
-#include <sneck.h>
+#include <sneck_quorum.h>
+
+static int make_client(sneck_client **out, int count, char **urls, char *error)
+{
+    if (count == 1)
+        return sneck_client_new(out, urls[0], NULL, error);
+    return sneck_quorum_new(out, (size_t)count, (const char *const *)urls, NULL, error);
+}
 
 int main(int argc, char **argv)
 {
@@ -10,9 +17,7 @@ int main(int argc, char **argv)
     char error[SNECK_ERROR_SIZE];
     long cycles;
 
-    if (argc != 2)
-        give_up("usage: sneck_lock URL");
-    if (sneck_client_new(&client, argv[1], NULL, error) ||
+    if (make_client(&client, argc - 1, argv + 1, error) ||
         sneck_lock_new(&lock, client, "bench:lock", 10, NULL, error))
         give_up(error);
     while ((cycles = round_begin()) > 0) {

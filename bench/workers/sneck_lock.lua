@@ -1,7 +1,8 @@
--- sneck_lock URL: acquire and release through the Lua rock.
+-- sneck_lock URL...: acquire and release through the Lua rock; several are a quorum's.
 local sneck = require "sneck"
 
-local lock = assert(sneck.connect(arg[1])):lock("bench:lock", {ttl = 10})
+local client = assert(#arg == 1 and sneck.connect(arg[1]) or sneck.quorum(arg))
+local lock = client:lock("bench:lock", {ttl = 10})
 
 io.stdout:setvbuf("line")
 for line in io.lines() do

@@ -1,15 +1,12 @@
-"""sneck_lock URL: acquire and release through the Python package."""
+"""sneck_lock URL...: acquire and release through the Python package; several are a quorum's."""
 
 import sys
 
+from cycling import run
+
 import sneck
 
-lock = sneck.connect(sys.argv[1]).lock("bench:lock", ttl=10)
-acquire, release = lock.acquire, lock.release
-
-for line in sys.stdin:
-    for _ in range(int(line)):
-        if not acquire(blocking=False):
-            sys.exit("worker: the lock is held by another")
-        release()
-    print("done", flush=True)
+urls = sys.argv[1:]
+client = sneck.connect(*urls) if len(urls) == 1 else sneck.quorum(urls)
+lock = client.lock("bench:lock", ttl=10)
+run(lock.acquire, lock.release)

@@ -1,4 +1,4 @@
-/* client.c - the type of clients: an owned sneck_client. */
+/* client.c - the type of clients: an owned sneck_client, of one server or several. */
 #include "core.h"
 
 static const char type_name[] = "sneck.client";
@@ -13,7 +13,7 @@ core_client *core_check_client(lua_State *L, int arg)
 
 /* -------------------------------------------------------------- construction */
 
-enum { URL = 1, TIMEOUT, CONNECT_TIMEOUT, CLIENT_NAME, PREFIX, LABEL }; /* arguments */
+enum { URL = 1, URLS = 1, TIMEOUT, CONNECT_TIMEOUT, CLIENT_NAME, PREFIX, LABEL }; /* arguments */
 
 static sneck_client_options check_options(lua_State *L)
 {
@@ -31,15 +31,49 @@ static sneck_client_options check_options(lua_State *L)
     return options;
 }
 
+static core_client *new_client(lua_State *L)
+{
+    core_client *self = lua_newuserdatauv(L, sizeof *self, 0);
+    *self = (core_client){NULL, 0};
+    luaL_setmetatable(L, type_name);
+    return self;
+}
+
 int core_connect(lua_State *L)
 {
     char error[SNECK_ERROR_SIZE];
     const char *url = core_opt_text(L, CORE_USER_LEVEL, URL, "the url");
     sneck_client_options options = check_options(L);
-    core_client *self = lua_newuserdatauv(L, sizeof *self, 0);
-    *self = (core_client){NULL, 0};
-    luaL_setmetatable(L, type_name);
+    core_client *self = new_client(L);
     int status = sneck_client_new(&self->client, url, &options, error);
+    return status == SNECK_OK ? 1 : core_push_failure(L, status, error, "");
+}
+
+/* Pushes so many texts of the table of urls; they are those of `out`, too. */
+static void check_urls(lua_State *L, int count, const char **out)
+{
+    for (int i = 0; i < count; i++) {
+        lua_rawgeti(L, URLS, i + 1);
+        out[i] = core_opt_text(L, CORE_USER_LEVEL, lua_gettop(L), "a url");
+    }
+}
+
+/* One more than there may be are enough for the library to refuse them. */
+int core_quorum(lua_State *L)
+{
+    char error[SNECK_ERROR_SIZE];
+    const char *urls[SNECK_QUORUM_MAX + 1];
+    sneck_client_options options = check_options(L);
+    if (lua_type(L, URLS) != LUA_TTABLE)
+        core_throw(L, CORE_USER_LEVEL, "the urls must be a table, not %s",
+                   luaL_typename(L, URLS));
+    size_t count = lua_rawlen(L, URLS);
+    if (count > SNECK_QUORUM_MAX + 1)
+        count = SNECK_QUORUM_MAX + 1;
+    luaL_checkstack(L, SNECK_QUORUM_MAX + LUA_MINSTACK, "too many urls");
+    check_urls(L, (int)count, urls);
+    core_client *self = new_client(L);
+    int status = sneck_quorum_new(&self->client, count, urls, &options, error);
     return status == SNECK_OK ? 1 : core_push_failure(L, status, error, "");
 }
 
@@ -175,6 +209,19 @@ static int client_tostring(lua_State *L)
     return 1;
 }
 
+/* Gives the addresses of its servers. */
+static int client_servers(lua_State *L)
+{
+    const sneck_client *client = core_check_client(L, 1)->client;
+    int count = (int)sneck_client_servers(client);
+    lua_createtable(L, count, 0);
+    for (int i = 0; i < count; i++) {
+        lua_pushstring(L, sneck_client_address(client, (size_t)i));
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 static const luaL_Reg meta[] = {
     {"__gc", client_free},
     {"__close", client_close},
@@ -189,6 +236,7 @@ static const luaL_Reg methods[] = {
     {"waiters_start", client_waiters_start},
     {"force_release", client_force_release},
     {"force_release_start", client_force_release_start},
+    {"servers", client_servers},
     {"stats", client_stats},
     {"close", client_close},
     {NULL, NULL},

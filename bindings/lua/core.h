@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include <sneck.h>
+#include <sneck_quorum.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,6 +75,23 @@ core_command core_keep_keys(lua_State *L, int arg);
  * many. An empty message means the status's own text. */
 int core_push_failure(lua_State *L, int status, const char *message,
                       const char *server_code);
+
+#define CORE_CODE_SIZE 32 /* of a server's word */
+
+/* How an op failed, when the op is gone. The client is borrowed from whatever keeps it. */
+typedef struct core_failure {
+    int status;
+    char message[SNECK_ERROR_SIZE];
+    char server_code[CORE_CODE_SIZE];
+    const sneck_client *client;
+    char said[SNECK_QUORUM_MAX][SNECK_ERROR_SIZE]; /* by its servers; "": nothing was wrong */
+} core_failure;
+
+void core_take_failure(core_failure *out, int status, const sneck_op *op);
+
+/* Pushes nil, message, code and, where servers of a quorum had errors of their own, the
+ * server's word or nil, and a table with `servers`; returns how many. */
+int core_push_op_failure(lua_State *L, const core_failure *failure);
 
 /* Pushes what an op that has ended gives; returns how many values. */
 int core_push_result(lua_State *L, const sneck_op *op);
@@ -231,6 +249,7 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
 /* Functions of the module, called by the functions of sneck/init.lua.
  *
  *     core.connect(url, timeout, connect_timeout, client_name, prefix, label)
+ *     core.quorum(urls, the same)
  *     core.lock(client, name, token, ttl, wait, label, fair, poll, renew, max_hold, fence)
  *     core.rlock(the same)
  *     core.settle(lock)
@@ -242,6 +261,7 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
  * one that is not there to release, and was not lost, is fine. `keep` is what an update's function returns
  * to leave the value. */
 int core_connect(lua_State *L);
+int core_quorum(lua_State *L);
 int core_lock_new(lua_State *L);
 int core_rlock_new(lua_State *L);
 int core_lock_settle(lua_State *L);

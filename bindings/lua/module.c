@@ -14,6 +14,7 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
 
 static const luaL_Reg functions[] = {
     {"connect", core_connect},
+    {"quorum", core_quorum},
     {"lock", core_lock_new},
     {"rlock", core_rlock_new},
     {"settle", core_lock_settle},

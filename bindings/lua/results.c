@@ -3,6 +3,8 @@
  * The op or reply belongs to a userdata, since each push may fail. */
 #include "core.h"
 
+#include <string.h>
+
 int core_push_failure(lua_State *L, int status, const char *message, const char *server_code)
 {
     lua_pushnil(L);
@@ -12,6 +14,62 @@ int core_push_failure(lua_State *L, int status, const char *message, const char 
         return 3;
     lua_pushstring(L, server_code);
     return 4;
+}
+
+/* --------------------------------------------------------------- ops that failed */
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+    size_t len = strlen(text);
+    if (len >= size)
+        len = size - 1;
+    memcpy(out, text, len);
+    out[len] = '\0';
+}
+
+void core_take_failure(core_failure *out, int status, const sneck_op *op)
+{
+    out->status = status;
+    copy_text(out->message, sizeof out->message, sneck_op_error(op));
+    copy_text(out->server_code, sizeof out->server_code, sneck_op_server_code(op));
+    out->client = sneck_op_client(op);
+    size_t count = out->client ? sneck_client_servers(out->client) : 0;
+    for (size_t i = 0; i < count; i++)
+        copy_text(out->said[i], sizeof out->said[i], sneck_op_member_error(op, i));
+}
+
+static bool servers_failed(const core_failure *failure)
+{
+    for (size_t i = 0; failure->client && i < sneck_client_servers(failure->client); i++)
+        if (*failure->said[i])
+            return true;
+    return false;
+}
+
+/* Pushes a table of what the servers said, by their addresses. */
+static void push_servers(lua_State *L, const core_failure *failure)
+{
+    size_t count = sneck_client_servers(failure->client);
+    lua_createtable(L, 0, (int)count);
+    for (size_t i = 0; i < count; i++) {
+        if (!*failure->said[i])
+            continue;
+        lua_pushstring(L, failure->said[i]);
+        lua_setfield(L, -2, sneck_client_address(failure->client, i));
+    }
+}
+
+int core_push_op_failure(lua_State *L, const core_failure *failure)
+{
+    int count = core_push_failure(L, failure->status, failure->message, failure->server_code);
+    if (!servers_failed(failure))
+        return count;
+    if (count == 3)
+        lua_pushnil(L); /* no word of the server's */
+    lua_createtable(L, 0, 1);
+    push_servers(L, failure);
+    lua_setfield(L, -2, "servers");
+    return 5;
 }
 
 /* ------------------------------------------------------------------- replies */
@@ -144,7 +202,9 @@ int core_push_result(lua_State *L, const sneck_op *op)
     int status = sneck_op_status(op);
     const sneck_reply *reply = sneck_op_reply(op);
     if (status != SNECK_OK) {
-        int values = core_push_failure(L, status, sneck_op_error(op), sneck_op_server_code(op));
+        core_failure failure;
+        core_take_failure(&failure, status, op);
+        int values = core_push_op_failure(L, &failure);
         if (status != SNECK_SERVER || !reply)
             return values;
         core_push_reply(L, reply); /* of writes that failed when they were run */

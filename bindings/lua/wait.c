@@ -5,10 +5,6 @@
  * wait ends when it sees that hook appear; Lua then throws by itself. */
 #include "core.h"
 
-#include <string.h>
-
-#define SERVER_CODE_SIZE 32
-
 /* Lua 5.1 does not tell its main thread: there a wait in a coroutine goes on. */
 static lua_State *main_thread(lua_State *L)
 {
@@ -49,22 +45,12 @@ int core_wait(lua_State *L, sneck_op *op)
     return sneck_op_wait(op, core_hook_changed, &hook);
 }
 
-static void copy_text(char *out, size_t size, const char *text)
-{
-    size_t len = strlen(text);
-    if (len >= size)
-        len = size - 1;
-    memcpy(out, text, len);
-    out[len] = '\0';
-}
-
 static int finish_failed(lua_State *L, int status, sneck_op *op)
 {
-    char message[SNECK_ERROR_SIZE], server_code[SERVER_CODE_SIZE];
-    copy_text(message, sizeof message, sneck_op_error(op));
-    copy_text(server_code, sizeof server_code, sneck_op_server_code(op));
+    core_failure failure;
+    core_take_failure(&failure, status, op);
     sneck_op_free(op);
-    return core_push_failure(L, status, message, server_code);
+    return core_push_op_failure(L, &failure);
 }
 
 int core_finish(lua_State *L, int status, sneck_op *op)

@@ -1,9 +1,11 @@
-/* client.c - the type `_core.Client`: an owned sneck_client.
+/* client.c - the type `_core.Client`: an owned sneck_client, of one server or several.
  *
  * Instances are made by _core.connect() only, so `client` is never NULL. They
  * hold no Python objects, so no cycle can go through them. To close one waits for its
  * renewal thread, which may need the GIL for what it is doing: it is let go of. */
 #include "core.h"
+
+#include <string.h>
 
 PyObject *core_alloc(PyObject *cls, PyTypeObject *base)
 {
@@ -23,52 +25,111 @@ void core_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static int connect_options(PyObject *const *args, const char **url,
-                           sneck_client_options *options)
+/* timeout, connect_timeout, client_name, prefix, label */
+#define CLIENT_OPTIONS 5
+
+static int client_options(PyObject *const *args, sneck_client_options *options)
 {
     const char *prefix;
 
-    if (core_text_arg(args[0], "url", url) < 0 ||
-        core_seconds_arg(args[1], "timeout", false, &options->io_timeout_ms) < 0 ||
-        core_text_arg(args[3], "client_name", &options->client_name) < 0 ||
-        core_text_arg(args[5], "label", &options->label) < 0)
+    if (core_seconds_arg(args[0], "timeout", false, &options->io_timeout_ms) < 0 ||
+        core_text_arg(args[2], "client_name", &options->client_name) < 0 ||
+        core_text_arg(args[4], "label", &options->label) < 0)
         return -1;
-    if (args[2] == Py_None)
+    if (args[1] == Py_None)
         options->connect_timeout_ms = options->io_timeout_ms;
-    else if (core_seconds_arg(args[2], "connect_timeout", false,
+    else if (core_seconds_arg(args[1], "connect_timeout", false,
                               &options->connect_timeout_ms) < 0)
         return -1;
-    if (args[4] == Py_None)
+    if (args[3] == Py_None)
         return 0;
-    if (core_bytes_arg(args[4], "prefix", &prefix, &options->key_prefix_len) < 0)
+    if (core_bytes_arg(args[3], "prefix", &prefix, &options->key_prefix_len) < 0)
         return -1;
     options->key_prefix = prefix;
     return 0;
 }
 
-PyObject *core_connect(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+static int made(const core_client *self, int status, const char *error)
+{
+    if (status == SNECK_OK)
+        return 0;
+    core_raise(self->state, status, error, "");
+    return -1;
+}
+
+static int make_client(core_client *self, PyObject *url, const sneck_client_options *options)
+{
+    char error[SNECK_ERROR_SIZE];
+    const char *text;
+
+    if (core_text_arg(url, "url", &text) < 0)
+        return -1;
+    return made(self, sneck_client_new(&self->client, text, options, error), error);
+}
+
+static int url_args(PyObject *urls, const char **out)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_Size(urls); i++) {
+        if (core_text_arg(PyTuple_GetItem(urls, i), "url", &out[i]) < 0)
+            return -1;
+        if (!out[i]) {
+            PyErr_SetString(PyExc_TypeError, "url must be str, not NoneType");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int make_quorum(core_client *self, PyObject *urls, const sneck_client_options *options)
+{
+    Py_ssize_t count = PyTuple_Size(urls);
+    const char **texts = count < 0 ? NULL : PyMem_Calloc((size_t)count + 1, sizeof(*texts));
+    char error[SNECK_ERROR_SIZE];
+    int result = -1;
+
+    if (count < 0)
+        return -1;
+    if (!texts)
+        PyErr_NoMemory();
+    else if (url_args(urls, texts) == 0)
+        result = made(self, sneck_quorum_new(&self->client, (size_t)count, texts, options,
+                                              error), error);
+    PyMem_Free(texts);
+    return result;
+}
+
+typedef int make_function(core_client *self, PyObject *urls,
+                          const sneck_client_options *options);
+
+static PyObject *new_client(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                            make_function *make)
 {
     const core_state *state = PyModule_GetState(module);
     sneck_client_options options = SNECK_CLIENT_OPTIONS;
-    char error[SNECK_ERROR_SIZE];
-    const char *url;
     core_client *self;
-    int status;
 
-    if (nargs != 7)
-        return PyErr_Format(PyExc_TypeError, "connect() takes 7 arguments");
-    if (connect_options(args + 1, &url, &options) < 0)
+    if (nargs != 2 + CLIENT_OPTIONS)
+        return PyErr_Format(PyExc_TypeError, "connect() takes %d arguments",
+                            2 + CLIENT_OPTIONS);
+    if (client_options(args + 2, &options) < 0)
         return NULL;
     self = (core_client *)core_alloc(args[0], state->client_type);
     if (!self)
         return NULL;
     self->state = state;
-    status = sneck_client_new(&self->client, url, &options, error);
-    if (status != SNECK_OK) {
-        Py_DECREF(self);
-        return core_raise(state, status, error, "");
-    }
+    if (make(self, args[1], &options) < 0)
+        Py_CLEAR(self);
     return (PyObject *)self;
+}
+
+PyObject *core_connect(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    return new_client(module, args, nargs, make_client);
+}
+
+PyObject *core_quorum(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    return new_client(module, args, nargs, make_quorum);
 }
 
 static void client_dealloc(PyObject *self)
@@ -86,6 +147,28 @@ static PyObject *client_close(PyObject *self, PyObject *Py_UNUSED(ignored))
     sneck_client_close(((core_client *)self)->client);
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
+}
+
+PyObject *core_address(const sneck_client *client, size_t server)
+{
+    const char *address = sneck_client_address(client, server);
+
+    return PyUnicode_DecodeUTF8(address, (Py_ssize_t)strlen(address), "backslashreplace");
+}
+
+static PyObject *client_servers(PyObject *self, void *Py_UNUSED(closure))
+{
+    const sneck_client *client = ((core_client *)self)->client;
+    size_t count = sneck_client_servers(client);
+    PyObject *servers = PyTuple_New((Py_ssize_t)count);
+
+    for (size_t i = 0; servers && i < count; i++) {
+        PyObject *address = core_address(client, i);
+
+        if (!address || PyTuple_SetItem(servers, (Py_ssize_t)i, address) < 0)
+            Py_CLEAR(servers);
+    }
+    return servers;
 }
 
 /* ------------------------------------------------------------------- stats */
@@ -170,9 +253,16 @@ static PyMethodDef methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
+static PyGetSetDef attributes[] = {
+    { "servers", client_servers, NULL,
+      PyDoc_STR("The addresses of its servers, without what is secret in them."), NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
 static PyType_Slot slots[] = {
     CORE_SLOT(Py_tp_dealloc, client_dealloc),
     { Py_tp_methods, methods },
+    { Py_tp_getset, attributes },
     { Py_tp_doc, (void *)PyDoc_STR("The connections to one server.") },
     { 0, NULL },
 };

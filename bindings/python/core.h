@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include <sneck.h>
+#include <sneck_quorum.h>
 
 /* A slot of a type or module. ISO C has no conversion from a function to a
  * `void *`; POSIX, whose systems these are, has. */
@@ -65,6 +66,9 @@ PyObject *core_raise(const core_state *state, int status, const char *message,
 /* The same exception, new and not set. */
 PyObject *core_new_error(const core_state *state, int status, const char *message,
                          const char *code);
+
+/* The exception for an op that failed, new and not set. */
+PyObject *core_new_op_error(const core_state *state, int status, const sneck_op *op);
 
 /* A new ServerError for an error reply inside of an array. */
 PyObject *core_server_error(const core_state *state, const char *text,
@@ -175,9 +179,15 @@ typedef struct core_client {
 
 int core_add_client(PyObject *module);
 
-/* _core.connect(cls, url, timeout, connect_timeout, client_name, prefix, label) */
+/* _core.connect(cls, url, timeout, connect_timeout, client_name, prefix, label), and
+ * _core.quorum() of the same with a tuple of urls */
 PyObject *core_connect(PyObject *module, PyObject *const *args,
                        Py_ssize_t nargs);
+PyObject *core_quorum(PyObject *module, PyObject *const *args,
+                      Py_ssize_t nargs);
+
+/* The address of one of its servers. */
+PyObject *core_address(const sneck_client *client, size_t server);
 
 typedef struct core_listener core_listener;
 

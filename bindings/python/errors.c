@@ -14,7 +14,10 @@ typedef struct error_row {
 
 static const error_row rows[CORE_ERRORS] = {
     [CORE_Error] = { "sneck.Error", &PyExc_Exception,
-                     "Something that sneck could not do." },
+                     "Something that sneck could not do.\n\n"
+                     "`servers` tells for a lock on several servers what "
+                     "each of those that failed said,\nby their addresses; "
+                     "it is empty otherwise." },
     [CORE_LockTimeout] = { "sneck.LockTimeout", &PyExc_TimeoutError,
                            "The wait ended before the lock was free." },
     [CORE_NotOwned] = { "sneck.NotOwned", NULL,
@@ -74,9 +77,21 @@ static PyObject *bases_of(const core_state *state, core_error error)
     return PyTuple_Pack(2, state->errors[CORE_Error], builtin);
 }
 
+/* The class's own, so nobody may change it. */
+static PyObject *no_servers(void)
+{
+    PyObject *none = PyDict_New();
+    PyObject *view = none ? PyDictProxy_New(none) : NULL;
+
+    Py_XDECREF(none);
+    return view;
+}
+
 static PyObject *attributes_of(core_error error)
 {
     switch (error) {
+    case CORE_Error:
+        return Py_BuildValue("{s:N}", "servers", no_servers());
     case CORE_ServerError:
         return Py_BuildValue("{s:s, s:O, s:O}", "code", "", "index", Py_None, "results",
                              Py_None);
@@ -165,6 +180,47 @@ PyObject *core_raise(const core_state *state, int status, const char *message,
         Py_DECREF(error);
     }
     return NULL;
+}
+
+static int add_server(PyObject *servers, PyObject *key, const char *message)
+{
+    PyObject *value = decode(message, strlen(message));
+    int result = key && value ? PyDict_SetItem(servers, key, value) : -1;
+
+    Py_XDECREF(value);
+    Py_XDECREF(key);
+    return result;
+}
+
+/* What those servers said that have failed, by their addresses. */
+static PyObject *servers_of(const sneck_op *op)
+{
+    const sneck_client *client = sneck_op_client(op);
+    size_t count = client ? sneck_client_servers(client) : 0;
+    PyObject *servers = PyDict_New();
+
+    for (size_t i = 0; servers && i < count; i++) {
+        const char *message = sneck_op_member_error(op, i);
+
+        if (*message && add_server(servers, core_address(client, i), message) < 0)
+            Py_CLEAR(servers);
+    }
+    return servers;
+}
+
+PyObject *core_new_op_error(const core_state *state, int status, const sneck_op *op)
+{
+    PyObject *error = core_new_error(state, status, sneck_op_error(op), sneck_op_server_code(op));
+    PyObject *servers;
+
+    if (!error || !PyObject_TypeCheck(error, (PyTypeObject *)state->errors[CORE_Error]))
+        return error;
+    servers = servers_of(op);
+    if (!servers || (PyDict_Size(servers) > 0 &&
+                     PyObject_SetAttrString(error, "servers", servers) < 0))
+        Py_CLEAR(error);
+    Py_XDECREF(servers);
+    return error;
 }
 
 PyObject *core_server_error(const core_state *state, const char *text, size_t len)

@@ -20,6 +20,10 @@ static PyMethodDef methods[] = {
       PyDoc_STR("connect($module, cls, url, timeout, connect_timeout, client_name, "
                 "prefix, label, /)\n--\n\n"
                 "Make a client of the class `cls`; nothing is sent.") },
+    { "quorum", CORE_METHOD(core_quorum), METH_FASTCALL,
+      PyDoc_STR("quorum($module, cls, urls, timeout, connect_timeout, client_name, "
+                "prefix, label, /)\n--\n\n"
+                "Make a client of several servers; nothing is sent.") },
     { NULL, NULL, 0, NULL },
 };
 

@@ -91,8 +91,7 @@ static PyObject *value_of(const core_op *self)
 
 static PyObject *error_of(const core_op *self)
 {
-    PyObject *error = core_new_error(self->state, self->status, sneck_op_error(self->op),
-                                     sneck_op_server_code(self->op));
+    PyObject *error = core_new_op_error(self->state, self->status, self->op);
     PyObject *results;
 
     if (!error || !core_is_attempt(self->state, self->owner))

@@ -47,6 +47,9 @@ SNECK_API size_t sneck_client_servers(const sneck_client *client);
  * path of a unix socket, for messages. Borrowed from the client; NULL past the last one. */
 SNECK_API const char *sneck_client_address(const sneck_client *client, size_t server);
 
+/* The client that an op belongs to; borrowed. NULL once its link is freed. */
+SNECK_API const sneck_client *sneck_op_client(const sneck_op *op);
+
 /* What was wrong at one of the servers of the op's client, without its address: "" where
  * nothing was, or is yet. Borrowed from the op. Of an op that has ended OK, too. */
 SNECK_API const char *sneck_op_member_error(const sneck_op *op, size_t server);

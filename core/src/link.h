@@ -117,6 +117,9 @@ int64_t sneck__link_timeout_ms(const sneck_link *link);
 /* Nothing waits to be sent. */
 bool sneck__link_written(const sneck_link *link);
 
+/* Something waits to be sent on a connection that is being made. */
+bool sneck__link_is_connecting(const sneck_link *link);
+
 /* To who takes it out of the pool: reads what has come meanwhile. */
 void sneck__link_catch_up(sneck_link *link);
 

@@ -118,6 +118,17 @@ bool sneck__link_written(const sneck_link *link)
     return true;
 }
 
+bool sneck__link_is_connecting(const sneck_link *link)
+{
+    for (size_t i = 0; i < link->member_count; i++) {
+        const struct wire *wire = &link->members[i]->wire;
+        if ((wire->state == WIRE_CONNECTING || wire->state == WIRE_GREETING) &&
+            wire->out.sent < wire->out.len)
+            return true;
+    }
+    return false;
+}
+
 void sneck__link_catch_up(sneck_link *link)
 {
     for (size_t i = 0; i < link->member_count; i++)

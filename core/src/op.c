@@ -18,6 +18,7 @@
 
 #define SLICE_MS 50    /* how often a wait looks for an interrupt */
 #define SETTLE_MS 100  /* how long a cleanup may delay an interrupted call */
+#define LEAVE_MS 10    /* how long a new connection, on which something is to leave, a quorum's */
 
 /* ------------------------------------------------------------------ lifetime */
 
@@ -324,32 +325,46 @@ bool sneck__wait(const sneck_link *link, int other, int64_t timeout_ms,
     return ready;
 }
 
-/* Nothing that the op has left behind is to be waited for. A quorum's waits by itself
- * for what it can, and not for a server that is stalled. */
-static bool is_settled(const sneck_op *op)
+/* Nothing that the op has left behind is to be waited for. A quorum's waits by itself for
+ * the answers that it needs, and not for a server that is stalled. But nobody steps the link
+ * when the call has returned, so what is queued on a connection that was begun by it, when
+ * the link's generation was another one, gets the time to leave. */
+static bool is_settled(const sneck_op *op, uint64_t generation)
 {
-    return !op->alone || op->link->client->quorum || sneck__link_quiet(op->link);
+    const sneck_link *link = op->link;
+    if (!op->alone)
+        return true;
+    if (!link->client->quorum)
+        return sneck__link_quiet(link);
+    return sneck_link_generation(link) == generation || !sneck__link_is_connecting(link);
 }
 
-/* Steps the link until the op has ended and, after that, until the cleanups that
- * it left behind are answered or SETTLE_MS have passed. */
+static int64_t settle_limit_ms(const sneck_op *op)
+{
+    return sneck__now_ms() + (op->link->client->quorum ? LEAVE_MS : SETTLE_MS);
+}
+
+/* Steps the link until the op has ended and, after that, until what it left behind is
+ * settled, or the time for that has passed. */
 static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
 {
     sneck_link *link = op->link;
     int64_t settled_ms = NEVER_MS;
+    uint64_t generation = sneck_link_generation(link);
     struct readable readable = {0, 0};
     for (;;) {
         sneck__link_step(link, readable);
         bool pending = op->status == SNECK_PENDING;
-        if (!pending && is_settled(op))
+        if (!pending && is_settled(op, generation))
             return;
         if (!pending && settled_ms == NEVER_MS)
-            settled_ms = sneck__now_ms() + SETTLE_MS;
+            settled_ms = settle_limit_ms(op);
         if (!pending && sneck__now_ms() >= settled_ms)
             return;
         int64_t timeout = sneck__link_timeout_ms(link);
-        if ((!pending || interrupt) && (timeout < 0 || timeout > SLICE_MS))
-            timeout = SLICE_MS;
+        int64_t most = pending ? SLICE_MS : settled_ms - sneck__now_ms();
+        if ((!pending || interrupt) && (timeout < 0 || timeout > most))
+            timeout = most;
         if (!sneck__wait(link, -1, timeout, &readable) && pending && interrupt && interrupt(data))
             sneck_op_cancel(op);
     }

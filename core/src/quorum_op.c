@@ -270,6 +270,11 @@ void sneck__quorum_end(struct quorum_op *q, int status, const char *did)
     sneck__op_end(&q->base.op, status, "%s", text);
 }
 
+const sneck_client *sneck_op_client(const sneck_op *op)
+{
+    return op->link ? op->link->client : NULL;
+}
+
 const char *sneck_op_member_error(const sneck_op *op, size_t server)
 {
     const struct quorum_op *q = (const struct quorum_op *)op;

@@ -58,21 +58,18 @@ local function take_connections(given)
         end
     end
     if math.type(connections) ~= "integer" or connections < 1 then
-        error("connections must be a whole number from 1 on", 3)
+        error("connections must be a whole number from 1 on", 4)
     end
     return connections, others
 end
 
---- Makes a client for the coroutines of a loop; nothing is sent yet.
--- The first that calls it decides which loop, or which controller of cqueues, that is.
--- Options: those of sneck.connect(); connections, how many transactions run at once (1).
--- Returns the client, or nil, message, "INVALID" when the url is not valid.
-function async.connect(loop, url, given)
+-- Makes a client by a function of the blocking module.
+local function new_client(construct, loop, address, given)
     if type(loop) ~= "table" or not loop.watch then
-        error("connect() needs a loop first: async.loop(), or the module of an adapter", 2)
+        error("a client needs a loop first: async.loop(), or the module of an adapter", 3)
     end
     local connections, others = take_connections(given)
-    local blocking, message, code = make(2, sneck.connect, url, others)
+    local blocking, message, code = make(3, construct, address, others)
     if not blocking then
         return nil, message, code
     end
@@ -86,6 +83,21 @@ function async.connect(loop, url, given)
         pump = shared,
         places = transaction.places(loop, connections),
     }, client_type)
+end
+
+--- Makes a client for the coroutines of a loop; nothing is sent yet.
+-- The first that calls it decides which loop, or which controller of cqueues, that is.
+-- Options: those of sneck.connect(); connections, how many transactions run at once (1).
+-- Returns the client, or nil, message, "INVALID" when the url is not valid.
+function async.connect(loop, url, given)
+    local client, message, code = new_client(sneck.connect, loop, url, given)
+    return client, message, code -- no tail call: the levels of errors count this one
+end
+
+--- The same for locks on several servers, of which a majority must agree; as sneck.quorum().
+function async.quorum(loop, urls, given)
+    local client, message, code = new_client(sneck.quorum, loop, urls, given)
+    return client, message, code
 end
 
 function client_type.__tostring(client)

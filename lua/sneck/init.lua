@@ -47,6 +47,17 @@ function sneck.connect(url, options)
     return core.connect(url, o.timeout, o.connect_timeout, o.client_name, o.prefix, o.label)
 end
 
+--- Makes a client whose locks are held by a majority of several servers; nothing is sent.
+-- The urls are a table of 1 to 15; the servers know nothing of each other. Options as for
+-- connect(). Only locks can be had of the client: no commands, transactions, waiters and
+-- fair locks. Where servers had errors of their own, a call that fails gives as its fifth
+-- value a table with them in servers, by their addresses.
+-- Returns the client, or nil, message, "INVALID" when a url is not valid.
+function sneck.quorum(urls, options)
+    local o = check(options, CONNECT_OPTIONS)
+    return core.quorum(urls, o.timeout, o.connect_timeout, o.client_name, o.prefix, o.label)
+end
+
 --- Makes a lock that is not acquired; nothing is sent.
 -- Options: ttl, how long the server keeps it, in seconds (10); wait, how long
 -- acquire() waits at most, in seconds (for ever); label, in place of the client's; fair,
@@ -106,9 +117,9 @@ function client_methods:with_lock(name, options, body)
     if type(body) ~= "function" then
         error("the body must be a function, not " .. type(body), 2)
     end
-    local lock, message, code, word = core.lock(self, name, nil, values(o)):hold()
+    local lock, message, code, word, details = core.lock(self, name, nil, values(o)):hold()
     if not lock then
-        return nil, message, code, word
+        return nil, message, code, word, details
     end
     return finish(lock, pcall(body, lock))
 end

@@ -10,7 +10,7 @@ Times are seconds, names are str or bytes. What a lock promises, and what it doe
 not, stands in the README.
 """
 
-from sneck._client import KEEP, Client, Keep, Stats, connect
+from sneck._client import KEEP, Client, Keep, Stats, connect, quorum
 from sneck._core import (
     Conflict,
     ConnectionError,
@@ -52,4 +52,5 @@ __all__ = [
     "connect",
     "lock",
     "locked",
+    "quorum",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal
@@ -56,7 +56,7 @@ class Stats:
 
 
 class Client(_core.Client):
-    """The connections to one server, made by connect().
+    """The connections to one server, made by connect(), or to several, made by quorum().
 
     Any number of threads may use one client. After a fork the child owns none of
     its locks and connects anew. Pickled, it is what connect() was given, with the
@@ -64,7 +64,7 @@ class Client(_core.Client):
     """
 
     __slots__ = ("_options",)
-    _options: tuple[str | bytes | float | None, ...]
+    _options: tuple[object, ...]
 
     def lock(
         self,
@@ -221,14 +221,18 @@ class Client(_core.Client):
         self.close()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Give what makes another client of the same server."""
-        return _connect, self._options
+        """Give what makes another client of the same server or servers."""
+        return _make, self._options
+
+    def __repr__(self) -> str:
+        """Name its servers."""
+        return f"<sneck.Client of {', '.join(self.servers)}>"
 
 
-def _connect(*options: str | bytes | float | None) -> Client:
-    """Make a client from what connect() was given, in its order."""
-    client = _core.connect(Client, *options)  # type: ignore[arg-type]
-    client._options = options
+def _make(function: Callable[..., Client], *options: object) -> Client:
+    """Make a client by a function of the C module."""
+    client = function(Client, *options)
+    client._options = (function, *options)
     return client
 
 
@@ -249,4 +253,33 @@ def connect(
     the same. `client_name` shows in CLIENT LIST, `prefix` is put before every lock's
     name, and `label` tells others who has a lock. Raises ValueError and TypeError.
     """
-    return _connect(url, timeout, connect_timeout, client_name, prefix, label)
+    options = timeout, connect_timeout, client_name, prefix, label
+    return _make(_core.connect, url, *options)
+
+
+def quorum(
+    urls: Iterable[str],
+    *,
+    timeout: float = 5.0,
+    connect_timeout: float | None = None,
+    client_name: str | None = None,
+    prefix: str | bytes | None = None,
+    label: str | None = None,
+) -> Client:
+    """Make a client whose locks are held by a majority of several servers.
+
+    Nothing is sent yet. The servers, 1 to 15, know nothing of each other: none is
+    another's replica. Urls and options are those of connect(). Only locks can be had of
+    the client: commands, transactions, waiters and `fair` locks raise ValueError. Calls
+    that less than a majority answers raise QuorumImpossible; what each server said is
+    in the error's `servers`. Raises ValueError and TypeError.
+    """
+    options = timeout, connect_timeout, client_name, prefix, label
+    return _make(_core.quorum, url_tuple(urls), *options)
+
+
+def url_tuple(urls: Iterable[str]) -> tuple[str, ...]:
+    """Give the urls of a quorum. Raises TypeError for one that stands alone."""
+    if isinstance(urls, str | bytes):
+        raise TypeError("urls must be a list of urls, not one; connect() takes one")
+    return tuple(urls)

@@ -1,5 +1,5 @@
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, final
 
 from typing_extensions import Self, disjoint_base
@@ -12,7 +12,9 @@ _Lock = TypeVar("_Lock", bound=Lock)
 
 __version__: str
 
-class Error(Exception): ...
+class Error(Exception):
+    servers: Mapping[str, str]
+
 class LockTimeout(Error, TimeoutError): ...
 class NotOwned(Error): ...
 class OutcomeUnknown(Error): ...
@@ -84,6 +86,8 @@ class Attempts:
 
 @disjoint_base
 class Client:
+    @property
+    def servers(self) -> tuple[str, ...]: ...
     def close(self) -> None: ...
     def execute(self, *args: str | bytes | float) -> _Reply: ...
     def _stats(self) -> tuple[int, int, int, int, float, int, int, _Wakeups]: ...
@@ -205,6 +209,16 @@ class Lock:
 def connect(
     cls: type[_Client],
     url: str | None,
+    timeout: float,
+    connect_timeout: float | None,
+    client_name: str | None,
+    prefix: str | bytes | None,
+    label: str | None,
+    /,
+) -> _Client: ...
+def quorum(
+    cls: type[_Client],
+    urls: tuple[str, ...],
     timeout: float,
     connect_timeout: float | None,
     client_name: str | None,

@@ -168,6 +168,24 @@ local function use_failing(client)
     assert(client:transaction({}, tostring).n == 0)
 end
 
+local function use_quorum()
+    local alone <close> = assert(sneck.quorum({url}, {timeout = 20, label = "oom"}))
+    assert(alone:with_lock(name, {ttl = 60}, function(lock)
+        return lock:owned()
+    end))
+    local failing <close> = assert(sneck.quorum({url, "unix:///none/a", "unix:///none/b"}))
+    local lock = failing:lock(name, {wait = 0})
+    local function ask()
+        return lock:holder_start():wait()
+    end
+    for _, call in ipairs({lock.acquire, lock.hold, ask}) do
+        local _, _, code, _, details = call(lock)
+        assert(code == "QUORUM" and details.servers["/none/a"])
+    end
+    assert(#failing:servers() == 3)
+    assert(select(3, sneck.quorum({url, url})) == "INVALID")
+end
+
 assert(select(3, sneck.connect("nonsense://")) == "INVALID")
 local client <close> = assert(sneck.connect(url, {
     timeout = 20, connect_timeout = 20, client_name = "oom", prefix = "", label = "oom",
@@ -184,3 +202,4 @@ use_reentrant(client)
 use_update(client)
 use_guarded(client, lock)
 use_failing(client)
+use_quorum()

@@ -20,7 +20,8 @@ from programs import BUILD, LUA_TREE
 from sneck.testing import Server
 
 HERE = Path(__file__).resolve().parent
-SPECS = sorted(HERE.glob("*_spec.lua"))
+ON_SEVERAL_SERVERS = HERE / "quorum_spec.lua"
+SPECS = sorted({*HERE.glob("*_spec.lua")} - {ON_SEVERAL_SERVERS})
 LIMIT = 60.0  # seconds; for what takes none, so that it cannot fail by timing
 
 HELD = "another"
@@ -81,11 +82,10 @@ def environment(server: Server) -> dict[str, str]:
     return {**variables, "SNECK_TEST_URL": server.url, "SNECK_URL": server.url}
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.stem)
-def test_spec(server: Server, spec: Path) -> None:
+def run_spec(spec: Path, variables: dict[str, str]) -> None:
     done = subprocess.run(
         ["busted", "--lua=lua5.4", "--output=TAP", str(spec)],
-        env=environment(server),
+        env=variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -93,6 +93,16 @@ def test_spec(server: Server, spec: Path) -> None:
     )
     assert done.returncode == 0, done.stdout
     assert "\nok " in "\n" + done.stdout
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.stem)
+def test_spec(server: Server, spec: Path) -> None:
+    run_spec(spec, environment(server))
+
+
+def test_spec_on_several_servers(servers: list[Server]) -> None:
+    urls = " ".join(server.url for server in servers)
+    run_spec(ON_SEVERAL_SERVERS, {**environment(servers[0]), "SNECK_TEST_URLS": urls})
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

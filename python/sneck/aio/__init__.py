@@ -11,9 +11,9 @@ carries the calls: there is no thread but the one that renews locks, so that a l
 that is blocked for a while loses none. docs/asyncio.md tells the rest.
 """
 
-from sneck.aio._client import Client, connect
+from sneck.aio._client import Client, connect, quorum
 from sneck.aio._lock import Lock
 from sneck.aio._rlock import RLock
 from sneck.aio._transaction import Transaction
 
-__all__ = ["Client", "Lock", "RLock", "Transaction", "connect"]
+__all__ = ["Client", "Lock", "RLock", "Transaction", "connect", "quorum"]

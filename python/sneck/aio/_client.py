@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from sneck import _core
-from sneck._client import DEFAULT_ATTEMPTS, DEFAULT_WAIT, KEEP, Keep, Stats
+from sneck._client import DEFAULT_ATTEMPTS, DEFAULT_WAIT, KEEP, Keep, Stats, url_tuple
 from sneck._lock import Options, Waiter
 from sneck.aio._decorator import Decorator, decorator
 from sneck.aio._driver import Driver
@@ -25,7 +25,7 @@ Value = str | bytes | float
 
 
 class Client:
-    """The connections to one server, made by connect().
+    """The connections to one server, made by connect(), or to several, made by quorum().
 
     It belongs to the event loop in which it is first used.
     """
@@ -270,7 +270,16 @@ class Client:
         """
         return await self.compare_and_set(key, expected, None)
 
-    # ------------------------------------------------------------- its end
+    # ------------------------------------------------------------- what is known, and its end
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The addresses of its servers, without what is secret in them."""
+        return self._core.servers
+
+    def __repr__(self) -> str:
+        """Name its servers."""
+        return f"<sneck.aio.Client of {', '.join(self.servers)}>"
 
     def stats(self) -> Stats:
         """Tell what the client and its locks have done so far. Asks nobody."""
@@ -361,3 +370,20 @@ def connect(
         raise ValueError(f"connections must be 1 or more, not {connections}")
     core = _core.connect(_core.Client, url, timeout, connect_timeout, client_name, prefix, label)
     return Client(core, connections)
+
+
+def quorum(
+    urls: Iterable[str],
+    *,
+    timeout: float = 5.0,
+    connect_timeout: float | None = None,
+    client_name: str | None = None,
+    prefix: str | bytes | None = None,
+    label: str | None = None,
+) -> Client:
+    """Make a client whose locks are held by a majority of several servers.
+
+    As sneck.quorum(); nothing is sent yet, and no loop need run.
+    """
+    options = timeout, connect_timeout, client_name, prefix, label
+    return Client(_core.quorum(_core.Client, url_tuple(urls), *options), 1)

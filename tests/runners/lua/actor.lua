@@ -32,7 +32,8 @@ actor.ONCE = {
 local under_way = {} -- the ops of calls that were left waiting, as keys
 local innermost -- the session of the transaction that was begun last
 
---- Makes an actor. `sockets` has paths by name, `how` is one of mode.lua. `judge` takes the
+--- Makes an actor. `sockets` has paths by name, and in `servers` the addresses of a quorum where
+-- its client is to be of one. `how` is one of mode.lua. `judge` takes the
 -- outcome of the step under way, and `go_on` does the steps behind it until a verb gives ENDS.
 function actor.new(sockets, how, judge, go_on)
   return setmetatable({
@@ -62,16 +63,17 @@ local function done(call, ...)
   return failure or outcome.ok()
 end
 
---- Makes the client. Returns true, or nil and the outcome.
-function actor:connect(url, options)
+--- Makes the client, of one server or of a table of them. Returns true, or nil and the outcome.
+function actor:connect(address, options)
   local failure
-  self.client, failure = try(self.how.connect, url, options)
+  local make = type(address) == "table" and self.how.quorum or self.how.connect
+  self.client, failure = try(make, address, options)
   return self.client and true, failure
 end
 
 function actor:made()
   if not self.client then
-    assert(self:connect("unix://" .. self.sockets.socket))
+    assert(self:connect(self.sockets.servers or "unix://" .. self.sockets.socket))
   end
   return self.client
 end
@@ -169,9 +171,12 @@ function verbs.connect(self, words)
     casefile.refuse("connect is the first step of an actor")
   elseif through and (through ~= "proxy" or options.url) then
     casefile.refuse("through=proxy stands alone")
+  elseif self.sockets.servers and (options.url or through) then
+    casefile.refuse("where there are several servers, a client is a quorum of all of them")
   end
-  local url = options.url or "unix://" .. self.sockets[through and "proxy" or "socket"]
-  local made, failure = self:connect(url, {
+  local address = options.url or self.sockets.servers
+    or "unix://" .. self.sockets[through and "proxy" or "socket"]
+  local made, failure = self:connect(address, {
     timeout = seconds(options.timeout),
     connect_timeout = seconds(options.connect_timeout),
     prefix = options.prefix,

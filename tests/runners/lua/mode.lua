@@ -1,10 +1,10 @@
 -- How the runner's calls are done: blocking, with ops for those that are left waiting; or as
 -- coroutines of one loop, in which the runner itself is one.
 --
--- A mode has connect(url, options); start(lock, wait), which gives a call left waiting with step(),
--- true at its end, and result(); sleep(milliseconds); run(main), which returns what main does; and
--- owner(), a coroutine that makes one call after the other: its call(function, ...) gives what
--- pcall() would, and close() ends it.
+-- A mode has connect(url, options) and quorum(urls, options); start(lock, wait), which gives a
+-- call left waiting with step(), true at its end, and result(); sleep(milliseconds); run(main),
+-- which returns what main does; and owner(), a coroutine that makes one call after the other: its
+-- call(function, ...) gives what pcall() would, and close() ends it.
 local async = require "sneck.async"
 local sneck = require "sneck"
 
@@ -29,6 +29,7 @@ end
 function mode.blocking(pause)
   return {
     connect = sneck.connect,
+    quorum = sneck.quorum,
     start = function(lock, wait) return lock:acquire_start(wait) end,
     sleep = pause,
     owner = resumed_owner,
@@ -77,6 +78,7 @@ function mode.coroutine()
   local loop = async.loop()
   return {
     connect = function(...) return async.connect(loop, ...) end,
+    quorum = function(...) return async.quorum(loop, ...) end,
     start = function(lock, wait) return start(loop, lock, wait) end,
     sleep = function(milliseconds) loop:sleep(milliseconds / 1000) end,
     owner = function() return spawned_owner(loop) end,

@@ -14,7 +14,9 @@ local UNTIL_TRIES, UNTIL_PAUSE_MS = 1000, 10
 
 local settings, files = {}, {}
 local variables, actors, sockets = {}, {}, {}
-local plain, control
+local servers -- the addresses of a quorum, through their proxies; nil: there is one server
+local plain = {} -- actors for raw commands, by what these begin with
+local control
 local how -- the mode
 local steps, at -- those of the case, and which is under way
 local expected -- its outcome
@@ -37,25 +39,51 @@ local function judge(got)
   end
 end
 
-local function new_actor()
-  return actor.new(sockets, how, judge, function() go_on() end)
+local function new_actor(paths)
+  return actor.new(paths or sockets, how, judge, function() go_on() end)
 end
 
 local function reset()
-  if not casefile.is(send_control("BEGIN")[1], "ok") then
+  if not casefile.is(send_control("BEGIN", servers and "servers")[1], "ok") then
     casefile.give_up("the server cannot be reset")
+  end
+end
+
+local function close_plain()
+  for _, each in pairs(plain) do
+    each:close()
+  end
+  plain = {}
+end
+
+-- `redis` steps are not about what a lost connection does.
+local function renew_plain()
+  close_plain()
+  plain.redis = new_actor()
+  for i = 1, servers and #servers or 0 do
+    plain["redis" .. i] = new_actor({socket = ("%s/server%d"):format(settings.servers, i)})
   end
 end
 
 -- --------------------------------------------------------------------- steps
 
+local MOST = {fault = 2, server = 1} -- arguments
+
+-- Tells the verb of the control socket for a step that begins so, and how many arguments it has
+-- at most; nil: none.
+local function action(word)
+  local name, number = word.data:match("^(%a+)([1-5]?):$")
+  local count = servers and #servers or 0
+  if not word.quoted and MOST[name] and (tonumber(number) or 0) <= count then
+    return name:upper() .. number, MOST[name]
+  end
+end
+
 local function act(verb, words, most)
   if #words < 1 or #words > most then
     casefile.refuse("wrong number of arguments")
   end
-  -- `redis` steps are not about what a lost connection does
-  plain:close()
-  plain = new_actor()
+  renew_plain()
   return send_control(verb, words[1].data, words[2] and words[2].data)
 end
 
@@ -64,14 +92,16 @@ local function do_words(words, leave)
   local rest = table.move(words, 2, #words, 1, {})
   if not name or #rest == 0 then
     casefile.refuse("not an actor with a verb")
-  elseif name == "redis" then
-    return plain:run("execute", rest, leave)
-  elseif name == "fault" then
-    return act("FAULT", rest, 2)
-  elseif name == "server" then
-    return act("SERVER", rest, 1)
+  elseif plain[name] then
+    return plain[name]:run("execute", rest, leave)
   end
-  actors[name] = actors[name] or new_actor()
+  local verb, most = action(words[1])
+  if verb then
+    return act(verb, rest, most)
+  end
+  actors[name] = actors[name] or new_actor({
+    socket = sockets.socket, proxy = sockets.proxy, servers = servers,
+  })
   if casefile.is(rest[1], "...") then
     return actors[name]:resume(leave)
   end
@@ -89,8 +119,7 @@ end
 -- Repeats a step until its outcome is the expected one. Returns the last outcome.
 local function do_until(words)
   local once = actor.ONCE[words[2] and not words[2].quoted and words[2].data or "..."]
-  if once or casefile.is(words[1], "fault:") or casefile.is(words[1], "server:")
-    or casefile.is(expected[1], "...") then
+  if once or action(words[1]) or casefile.is(expected[1], "...") then
     casefile.refuse("until stands before a verb that may be repeated")
   end
   local got
@@ -153,9 +182,21 @@ end
 
 -- --------------------------------------------------------------------- cases
 
-local function begin_case()
+-- How many servers a quorum of this attribute has; nil: it is another one.
+local function servers_of(attribute)
+  return tonumber(attribute:match("^servers ([1-5])$"))
+end
+
+local function begin_case(case)
+  servers = nil
+  for _, attribute in ipairs(case.attributes) do
+    for i = 1, servers_of(attribute) or 0 do
+      servers = servers or {}
+      servers[i] = ("unix://%s/proxy%d"):format(settings.servers, i)
+    end
+  end
   reset()
-  plain = new_actor()
+  renew_plain()
   variables = {
     socket = settings.socket, proxy = settings.proxy, cluster = settings.cluster,
     address = settings.address,
@@ -176,7 +217,7 @@ local function end_case()
       casefile.give_up("a call does not end")
     end
   end
-  plain:close()
+  close_plain()
   actors = {}
   return not waited
 end
@@ -184,7 +225,7 @@ end
 -- Runs a case. Returns nil when it passed, or what went wrong.
 local function run_case(case)
   local problem = #case.steps == 0 and case.path .. ": no steps" or nil
-  begin_case()
+  begin_case(case)
   steps, at = case.steps, 0
   local passed, thrown = pcall(go_on)
   if not passed then
@@ -211,8 +252,8 @@ local function excuse(case)
       met = settings.address ~= nil
     elseif name == "redis" then
       met = version(settings.redis) >= version(value)
-    elseif name == "servers" and value:match("^[1-5]$") then
-      met = false
+    elseif servers_of(attribute) then
+      met = settings.servers ~= nil
     else
       casefile.give_up("unknown attribute: " .. attribute)
     end

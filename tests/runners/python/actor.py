@@ -57,6 +57,12 @@ def seconds(milliseconds: bytes) -> float:
     return int(milliseconds) / 1000
 
 
+def connect(address: str | list[str], **options: Any) -> sneck.Client:
+    """Make a client of one server, or of several."""
+    make: Callable[..., sneck.Client] = sneck.quorum if isinstance(address, list) else sneck.connect
+    return make(address, **options)
+
+
 CLIENT_OPTIONS: dict[str, Callable[[bytes], object]] = {
     "timeout": seconds,
     "connect_timeout": seconds,
@@ -158,9 +164,14 @@ class Actor:
     """A client with one lock object per name; it is made at its first use."""
 
     def __init__(
-        self, sockets: Mapping[str, str], make: Callable[..., sneck.Client] = sneck.connect
+        self,
+        sockets: Mapping[str, str],
+        make: Callable[..., sneck.Client] = connect,
+        servers: list[str] | None = None,
     ) -> None:
-        self._sockets = sockets
+        """Prepare it; `servers` are the addresses of a quorum, if its client is to be of one."""
+        self._default = servers or "unix://" + sockets["socket"]
+        self._proxy = "unix://" + sockets["proxy"]
         self._make = make
         self._client: sneck.Client | None = None
         self._locks: dict[bytes, sneck.Lock] = {}
@@ -217,9 +228,9 @@ class Actor:
             self._client.close()
         return True
 
-    def connect(self, url: str, **options: object) -> None:
+    def connect(self, address: str | list[str], **options: object) -> None:
         """Make the client."""
-        self._client = self._make(url, **options)
+        self._client = self._make(address, **options)
 
     def _guarded(self, function: Callable[[], Outcome]) -> Outcome:
         """Call, and tell an exception as an outcome."""
@@ -254,7 +265,7 @@ class Actor:
 
     def _made(self) -> sneck.Client:
         if self._client is None:
-            self.connect("unix://" + self._sockets["socket"])
+            self.connect(self._default)
             assert self._client is not None
         return self._client
 
@@ -284,11 +295,13 @@ class Actor:
         if self._client is not None:
             raise CaseError("connect is the first step of an actor")
         through = given.options.get("through")
-        if through not in (None, b"proxy") or (through and "url" in given.options):
+        url = given.options.get("url")
+        if through not in (None, b"proxy") or (through and url is not None):
             raise CaseError("through=proxy stands alone")
-        default = "unix://" + self._sockets["proxy" if through else "socket"]
-        url = given.options.get("url", default.encode()).decode()
-        self.connect(url, **given.read(CLIENT_OPTIONS))
+        if isinstance(self._default, list) and (through or url is not None):
+            raise CaseError("where there are several servers, a client is a quorum of all of them")
+        address = url.decode() if url is not None else self._proxy if through else self._default
+        self.connect(address, **given.read(CLIENT_OPTIONS))
         return outcome.OK
 
     def _verb_acquire(self, given: Arguments) -> Outcome:

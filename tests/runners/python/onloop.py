@@ -188,7 +188,10 @@ def connector() -> Callable[..., sneck.Client]:
     """Start a loop, and give what makes clients on it."""
     loop = Loop()
 
-    def connect(url: str, **options: Any) -> sneck.Client:
-        return cast(sneck.Client, Client(loop, sneck.aio.connect(url, **options)))
+    def connect(address: str | list[str], **options: Any) -> sneck.Client:
+        make: Callable[..., sneck.aio.Client] = (
+            sneck.aio.quorum if isinstance(address, list) else sneck.aio.connect
+        )
+        return cast(sneck.Client, Client(loop, make(address, **options)))
 
     return connect

@@ -7,19 +7,19 @@ control socket, with no actor left over.
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from pathlib import Path
 
 import onloop
 import outcome
-from actor import ONCE, Actor
+from actor import ONCE, Actor, connect
 from casefile import Case, CaseError, Word, give_up, read_cases, read_words
-
-import sneck
 
 CONTROL_TIMEOUT = 60.0
 UNTIL_TRIES = 1000  # with pauses of 10 ms
 UNTIL_PAUSE = 0.01
+SPECIAL = re.compile(r"(redis|fault|server)([1-5]?):")
 
 
 class Run:
@@ -31,14 +31,15 @@ class Run:
         self._sockets = {name: getattr(given, name) for name in names if getattr(given, name)}
         self._variables: dict[str, bytes] = {}
         self._actors: dict[str, Actor] = {}
-        self._make = onloop.connector() if given.asyncio else sneck.connect
-        self._plain = Actor(self._sockets)
+        self._make = onloop.connector() if given.asyncio else connect
+        self._servers: list[str] = []  # of a quorum, through their proxies; none: there is one
+        self._plain: dict[str, Actor] = {}  # by what a raw command begins with
         self._control = Actor(self._sockets)
         self._control.connect(given.control, timeout=CONTROL_TIMEOUT)
 
     def case(self, case: Case) -> str | None:
         """Run one case; None when it passed, or what went wrong."""
-        self._begin()
+        self._begin(case)
         problem = None if case.steps else f"{case.path}: no steps"
         for line, text in case.steps:
             problem = self._try_step(text)
@@ -57,8 +58,8 @@ class Run:
                 met = self._given.address is not None
             elif name == "redis":
                 met = _version(self._given.redis) >= _version(value)
-            elif name == "servers" and value in "12345":
-                met = False
+            elif name == "servers" and re.fullmatch("[1-5]", value):
+                met = self._given.servers is not None
             else:
                 give_up(f"unknown attribute: {attribute}")
             if not met:
@@ -66,15 +67,32 @@ class Run:
         return None
 
     def _reset(self) -> None:
-        if self._control.run("execute", [Word(b"BEGIN")], leave=False)[0] != "ok":
+        words = [Word(b"BEGIN"), *([Word(b"servers")] if self._servers else [])]
+        if self._control.run("execute", words, leave=False)[0] != "ok":
             give_up("the server cannot be reset")
 
-    def _begin(self) -> None:
+    def _begin(self, case: Case) -> None:
+        counts = [text.split()[1] for text in case.attributes if text.startswith("servers ")]
+        numbers = range(1, int(counts[0]) + 1 if counts else 1)
+        self._servers = [f"unix://{self._given.servers}/proxy{number}" for number in numbers]
         self._reset()
-        self._plain = Actor(self._sockets)
+        self._renew_plain()
         self._variables = {name: path.encode() for name, path in self._sockets.items()}
         if self._given.address:
             self._variables["address"] = self._given.address.encode()
+
+    def _renew_plain(self) -> None:
+        """Make new actors for raw commands, which are not about what a lost connection does."""
+        self._close_plain()
+        self._plain = {"redis:": Actor(self._sockets)}
+        for number in range(1, len(self._servers) + 1):
+            socket = f"{self._given.servers}/server{number}"
+            self._plain[f"redis{number}:"] = Actor({**self._sockets, "socket": socket})
+
+    def _close_plain(self) -> None:
+        for actor in self._plain.values():
+            actor.close()
+        self._plain.clear()
 
     def _end(self) -> bool:
         """Close the actors. False: a call was still waiting."""
@@ -85,7 +103,7 @@ class Run:
         if not all(closed):
             give_up("a call does not end")
         self._actors.clear()
-        self._plain.close()
+        self._close_plain()
         return not waited
 
     def _try_step(self, text: str) -> str | None:
@@ -112,7 +130,7 @@ class Run:
     def _until(self, words: list[Word], expected: outcome.Outcome) -> outcome.Outcome:
         """Repeat a step until its outcome is the expected one; gives the last outcome."""
         once = len(words) < 2 or (not words[1].quoted and words[1].data.decode() in ONCE)
-        if once or words[0] == "fault:" or words[0] == "server:" or expected[0] == "...":
+        if once or self._action(words[0]) or expected[0] == "...":
             raise CaseError("until stands before a verb that may be repeated")
         for _ in range(UNTIL_TRIES):
             got = self._do(words, leave=False)
@@ -131,21 +149,27 @@ class Run:
         name, arguments = words[0].data.decode(), words[1:]
         if not name.endswith(":") or not arguments:
             raise CaseError("not an actor with a verb")
-        if name == "redis:":
-            return self._plain.run("execute", arguments, leave=leave)
-        if name in ("fault:", "server:"):
-            return self._act(name[:-1].upper(), arguments)
-        actor = self._actors.setdefault(name, Actor(self._sockets, self._make))
+        if name in self._plain:
+            return self._plain[name].run("execute", arguments, leave=leave)
+        action = self._action(words[0])
+        if action:
+            return self._act(action, arguments)
+        actor = self._actors.setdefault(name, Actor(self._sockets, self._make, self._servers))
         if arguments[0] == "...":
             return actor.resume(leave=leave)
         return actor.run(arguments[0].data.decode(), arguments[1:], leave=leave)
 
+    def _action(self, word: Word) -> str:
+        """Tell what the control socket is told for a word that begins a step; "": nothing."""
+        found = None if word.quoted else SPECIAL.fullmatch(word.data.decode())
+        if not found or found[1] == "redis" or int(found[2] or 0) > len(self._servers):
+            return ""
+        return found[1].upper() + found[2]
+
     def _act(self, verb: str, arguments: list[Word]) -> outcome.Outcome:
-        if len(arguments) not in (1, 2 if verb == "FAULT" else 1):
+        if len(arguments) not in (1, 2 if verb.startswith("FAULT") else 1):
             raise CaseError("wrong number of arguments")
-        # `redis` steps are not about what a lost connection does
-        self._plain.close()
-        self._plain = Actor(self._sockets)
+        self._renew_plain()
         return self._control.run("execute", [Word(verb.encode()), *arguments], leave=False)
 
 

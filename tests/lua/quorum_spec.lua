@@ -1,0 +1,189 @@
+-- A lock on several servers is the same lock; what is Lua's own about it.
+local sneck = require "sneck"
+local support = require "support"
+
+local urls = {}
+for url in assert(os.getenv("SNECK_TEST_URLS"), "run by tests/lua/test_lua.py"):gmatch("%S+") do
+    urls[#urls + 1] = url
+end
+
+local client, name
+
+-- The token that each server has.
+local function tokens()
+    local found = {}
+    for i, url in ipairs(urls) do
+        local one <close> = assert(sneck.connect(url))
+        found[i] = one:execute("GET", name) or "none"
+    end
+    return found
+end
+
+local function count(token)
+    local n = 0
+    for _, found in ipairs(tokens()) do
+        n = found == token and n + 1 or n
+    end
+    return n
+end
+
+-- So many of the servers, and others that are not there, five in all.
+local function with_only(alive)
+    local some = {}
+    for i = 1, 5 do
+        some[i] = i <= alive and urls[i] or ("unix:///nonexistent/%d"):format(i)
+    end
+    return assert(sneck.quorum(some))
+end
+
+before_each(function()
+    client = assert(sneck.quorum(urls, {timeout = 5}))
+    name = support.name()
+end)
+
+describe("a quorum's lock", function()
+    it("is held on a majority of the servers until its block ends", function()
+        do
+            local lock <close> = assert(client:hold(name))
+            assert.is_true(count(lock:token()) >= 3)
+            assert.equal("BUSY", (select(3, client:lock(name):acquire(0))))
+        end
+        assert.equal(5, count("none"))
+    end)
+
+    it("is held around a function", function()
+        assert.is_true(client:with_lock(name, nil, function(lock)
+            return count(lock:token()) >= 3
+        end))
+        assert.equal(5, count("none"))
+    end)
+
+    it("is renewed", function()
+        local lock <close> = assert(client:hold(name, {ttl = 0.3}))
+        os.execute("sleep 0.7")
+        assert.is_true(lock:owned())
+        assert.is_true(count(lock:token()) >= 3)
+    end)
+
+    it("has fences that increase", function()
+        local lock = client:lock(name, {fence = true})
+        local last = 0
+        for _ = 1, 3 do
+            assert(lock:acquire())
+            assert.is_true(lock:fence() > last)
+            last = lock:fence()
+            assert(lock:release())
+        end
+    end)
+
+    it("can be adopted, and taken again by its coroutine", function()
+        local first = client:lock(name)
+        assert(first:acquire())
+        assert(client:adopt(name, first:token()):release())
+        local again = client:rlock(name)
+        assert(again:acquire() and again:acquire() and again:release() and again:release())
+        assert.equal(5, count("none"))
+    end)
+
+    it("tells its holder, and can be taken away", function()
+        local lock = client:lock(name, {label = "me"})
+        assert(lock:acquire())
+        assert.equal("me", client:lock(name):holder().label)
+        assert.is_true(client:force_release(name))
+        assert.equal("NOT_OWNER", (select(3, lock:release())))
+    end)
+
+    it("is driven by ops as well", function()
+        local op = client:lock(name):acquire_start()
+        repeat
+            local ended = op:step()
+        until ended
+        assert.is_true(op:result())
+        assert.is_true(#client:lock(name):release_start():fds() <= 10)
+    end)
+end)
+
+describe("a quorum with servers that are down", function()
+    it("goes on without a minority", function()
+        local lock <close> = assert(with_only(3):hold(name))
+        assert.equal(3, count(lock:token()))
+    end)
+
+    it("tells by the fifth value what each of them said", function()
+        local some = with_only(2)
+        local result = table.pack(some:lock(name):acquire(0))
+        assert.same({n = 5, nil, result[2], "QUORUM", nil, result[5]}, result)
+        assert.matches(name:gsub("%p", "%%%0"), result[2])
+        local said = 0
+        for address, message in pairs(result[5].servers) do
+            assert.matches("^/nonexistent/[345]$", address)
+            assert.is_true(#message > 0 and not message:find("\n"))
+            said = said + 1
+        end
+        assert.equal(3, said)
+        assert.equal(5, count("none"))
+    end)
+
+    it("tells it from ops, hold, with_lock and force_release, too", function()
+        local some = with_only(2)
+        local function check(...)
+            assert.equal("QUORUM", (select(3, ...)))
+            assert.is_table(select(5, ...).servers)
+        end
+        check(some:lock(name, {wait = 0}):acquire_start():wait())
+        check(some:hold(name, {wait = 0}))
+        check(some:with_lock(name, {wait = 0}, error))
+        check(some:force_release(name))
+        check(some:lock(name):holder())
+        check(some:lock(name):locked())
+    end)
+end)
+
+describe("a quorum's client", function()
+    it("has nothing else than locks", function()
+        for _, call in ipairs {
+            function() return client:execute("PING") end,
+            function() return client:update(name, support.add_one) end,
+            function() return client:compare_and_set(name, nil, "v") end,
+            function()
+                return client:transaction({name}, function(tx) tx:queue("SET", name, "v") end)
+            end,
+        } do
+            local ok, result, message, code = pcall(call)
+            if ok then
+                assert.is_nil(result)
+                assert.equal("INVALID", code)
+                result = message
+            end
+            assert.matches("quorum", result)
+        end
+        assert.same({}, client:waiters(name))
+        assert.equal(5, count("none"))
+    end)
+
+    it("has the addresses of its servers", function()
+        local made = assert(sneck.quorum({"redis://:secret@one:1", "unix:///a/b"}))
+        assert.same({"one:1", "/a/b"}, made:servers())
+        assert.same({"one:6379"}, assert(sneck.connect("redis://one")):servers())
+    end)
+
+    it("is refused with wrong urls", function()
+        local many = {}
+        for i = 1, 16 do
+            many[i] = "redis://localhost:" .. i
+        end
+        for _, wrong in ipairs {{}, many, {"redis://a", "redis://a/1"}, {"http://a"}} do
+            assert.equal("INVALID", (select(3, sneck.quorum(wrong))))
+        end
+    end)
+
+    it("throws for misuse", function()
+        support.refused("the urls must be a table, not string", function()
+            sneck.quorum("redis://localhost")
+        end)
+        support.refused("the urls must be a table, not n", function() sneck.quorum() end)
+        support.refused("a url must be", function() sneck.quorum({{}}) end)
+        support.refused("unknown option", function() sneck.quorum(urls, {tll = 5}) end)
+        support.refused("timeout", function() sneck.quorum(urls, {timeout = 0}) end)
+    end)
+end)
