@@ -17,6 +17,20 @@ struct release {
     bool in_time;            /* sent before that */
 };
 
+/* What the script says of a lock that is not ours. */
+static const char *how_lost(long long reply)
+{
+    switch (reply) {
+    case 0:
+        return ", and has another owner now";
+    case -2:
+        return ", or another client has written a time over ours: one that has taken it, or has"
+               " lost a race for it";
+    default:
+        return "";
+    }
+}
+
 static bool release_reply(sneck_op *op, redisReply *reply)
 {
     struct release *r = (struct release *)op;
@@ -34,7 +48,7 @@ static bool release_reply(sneck_op *op, redisReply *reply)
     atomic_fetch_add(&r->base.lock->client->counters.losses, 1);
     sneck__op_end(op, SNECK_NOT_OWNER, "%s: lost before its release: it had expired, or was"
                   " deleted%s; use a longer ttl, or extend it in time", r->base.lock->what,
-                  reply->integer == 0 ? ", and has another owner now" : "");
+                  how_lost(reply->integer));
     return false;
 }
 
@@ -89,7 +103,7 @@ static void begin_release(struct release *r)
         sneck__renewal_remove(lock);
         r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
         r->in_time = sneck__now_ms() < r->deadline_ms;
-        sneck__lock_op_script(&r->base, &script_release, 2,
+        sneck__lock_op_script(&r->base, lock->kind->release, 2,
                               (const char *const[]){r->token, ""},
                               (const size_t[]){r->token_len, 0});
     }
