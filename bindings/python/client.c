@@ -144,6 +144,10 @@ static PyMethodDef methods[] = {
       PyDoc_STR("_rlock($self, cls, name, ttl, wait, label, fair, poll, renew, max_hold, "
                 "fence,\n       listens, /)\n--\n\n"
                 "Make a re-entrant lock of the class `cls`; nothing is sent.") },
+    { "_legacy_lock", CORE_METHOD(core_client_legacy_lock), METH_FASTCALL,
+      PyDoc_STR("_legacy_lock($self, cls, name, ttl, wait, label, fair, poll, renew, "
+                "max_hold,\n             fence, listens, /)\n--\n\n"
+                "Make a timestamp lock of the class `cls`; nothing is sent.") },
     { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
       PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, renew, "
                 "max_hold,\n       fence, listens, /)\n--\n\n"

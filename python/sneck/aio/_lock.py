@@ -48,11 +48,13 @@ class Lock:
     """
 
     __slots__ = ("__weakref__", "_adopted", "_bodies", "_client", "_lock", "_options")
+    _legacy = False
 
     def __init__(self, client: Client, name: str | bytes, options: Options) -> None:
         """Make a lock; use Client.lock()."""
         self._set(client, options)
-        self._lock = client._core._lock(self._kind(), name, *_for_core(options))
+        make = client._core._legacy_lock if self._legacy else client._core._lock
+        self._lock = make(self._kind(), name, *_for_core(options))
         self._listen()
 
     @classmethod
@@ -304,6 +306,13 @@ class Lock:
             f"<sneck.aio.{type(self).__name__} {self.name!r} "
             f"{'owned' if self.owned else 'not owned'}>"
         )
+
+
+class LegacyLock(Lock):
+    """A timestamp lock, made by Client.legacy_lock(). Its ttl is its timeout."""
+
+    __slots__ = ()
+    _legacy = True
 
 
 def _for_core(

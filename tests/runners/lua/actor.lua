@@ -202,6 +202,7 @@ local function lock_options(options)
     renew = flag(options.renew),
     fence = flag(options.fence),
     max_hold = seconds(options.max_hold),
+    kind = options.kind,
   }
   return next(read) and read
 end
@@ -218,14 +219,24 @@ function actor:use(made, make, name, options)
   return lock, failure
 end
 
+-- Makes a timestamp lock of a client, with the options of other locks.
+local function legacy_lock(client, name, options)
+  options.kind, options.timeout, options.ttl = nil, options.ttl, nil
+  return client:legacy_lock(name, options)
+end
+
 function verbs.acquire(self, words, leave)
   local given = arguments.read(words, 1, "ttl", "label", "fair", "poll", "wait", "renew", "fence",
-    "max_hold", "owner")
+    "max_hold", "owner", "kind")
   local name, options = given[1], given.options
   local client = self:made()
   local made, make = self.locks, client.lock
   if options.owner then
     made, make = self.rlocks, client.rlock
+  elseif options.kind == "timestamp" then
+    make = legacy_lock
+  elseif options.kind then
+    casefile.refuse("a kind is timestamp, or not there")
   end
   local lock, failure = self:use(made, make, name, options)
   if not lock then
