@@ -300,6 +300,8 @@ class Actor:
     def _verb_acquire(self, given: Arguments) -> Outcome:
         given.check(1, *LOCK_OPTIONS, "kind", "wait", "owner")
         if "owner" in given.options:
+            if "kind" in given.options:
+                raise CaseError("a timestamp lock has no owner")
             return self._as_owner(given, lambda lock: self._acquire(given, lock))
         (name,) = given.places
         options = given.read(LOCK_OPTIONS)
