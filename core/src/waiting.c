@@ -178,7 +178,7 @@ static int64_t pause_in_queue(struct acquire *a, int64_t rank)
     return beat;
 }
 
-/* When to ask again, from outside of the queue. */
+/* When to ask again, from outside of the queue or where there is none. */
 static int64_t pause_outside(struct acquire *a)
 {
     int64_t pause = jittered(a, a->base.lock->poll_ms);

@@ -8,8 +8,8 @@ local casefile = require "casefile"
 local outcome = require "outcome"
 local sneck = require "sneck"
 
-local flag, limit, milliseconds, seconds, value_of, whole = arguments.flag, arguments.limit,
-  arguments.milliseconds, arguments.seconds, arguments.value_of, arguments.whole
+local limit, milliseconds, seconds = arguments.limit, arguments.milliseconds, arguments.seconds
+local value_of, whole = arguments.value_of, arguments.whole
 
 local LEAVE_MS = 80 -- how long a call that should wait is watched
 local LIMIT_MS = 30000 -- what a call gets to end
@@ -192,25 +192,10 @@ function verbs.connect(self, words)
   return made and outcome.ok() or failure
 end
 
--- The options of a lock object; nil: none is given, so that no new one is to be made.
-local function lock_options(options)
-  local read = {
-    ttl = seconds(options.ttl),
-    label = options.label,
-    fair = flag(options.fair),
-    poll = seconds(options.poll),
-    renew = flag(options.renew),
-    fence = flag(options.fence),
-    max_hold = seconds(options.max_hold),
-    kind = options.kind,
-  }
-  return next(read) and read
-end
-
 -- The actor's object for the name, of the kind that has its objects in `made`: a new one where
 -- options are given, or there is none.
 function actor:use(made, make, name, options)
-  local read, failure = lock_options(options), nil
+  local read, failure = arguments.lock_options(options), nil
   local lock = not read and made[name]
   if not lock then
     lock, failure = try(make, self:made(), name, read)
