@@ -76,7 +76,7 @@ def test_c_code_has_no_warning(compiler: str, part: str, tmp_path: Path) -> None
 
 def test_header_is_cplusplus(tmp_path: Path) -> None:
     source = tmp_path / "header.cc"
-    source.write_text("#include <sneck.h>\nint main() { return sneck_version()[0] == 0; }\n")
+    source.write_text("#include <sneck_legacy.h>\nint main() { return sneck_version()[0] == 0; }\n")
     check("clang", "-x", "c++", *WARNINGS, *OPTIONS, "-fsyntax-only", "-nostdinc++", str(source))
 
 

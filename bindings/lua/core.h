@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include <sneck.h>
+#include <sneck_legacy.h>
 #include <sneck_quorum.h>
 
 #include <stdbool.h>
@@ -174,7 +175,14 @@ typedef struct core_client {
 
 core_client *core_check_client(lua_State *L, int arg);
 
+enum core_lock_kind {
+    CORE_LOCK_PLAIN,
+    CORE_LOCK_COUNTED, /* its coroutine may acquire it again */
+    CORE_LOCK_LEGACY,  /* a timestamp lock */
+};
+
 typedef struct core_lock {
+    enum core_lock_kind kind;
     sneck_lock *lock;    /* owned; NULL only while it is being made */
     sneck_rlock *rlock;  /* owned; NULL: it is not re-entrant. `lock` is never acquired then:
                           * it answers for coroutines that hold none */
@@ -251,7 +259,7 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
  *     core.connect(url, timeout, connect_timeout, client_name, prefix, label)
  *     core.quorum(urls, the same)
  *     core.lock(client, name, token, ttl, wait, label, fair, poll, renew, max_hold, fence)
- *     core.rlock(the same)
+ *     core.rlock(the same), core.legacy_lock(the same)
  *     core.settle(lock)
  *     core.update(client, key, function, keep, ttl, attempts, wait, guard)
  *     core.compare_and_set(client, key, expected, new, ttl)
@@ -264,6 +272,7 @@ int core_connect(lua_State *L);
 int core_quorum(lua_State *L);
 int core_lock_new(lua_State *L);
 int core_rlock_new(lua_State *L);
+int core_legacy_lock_new(lua_State *L);
 int core_lock_settle(lua_State *L);
 int core_update(lua_State *L);
 int core_compare_and_set(lua_State *L);

@@ -79,7 +79,7 @@ static sneck_lock_options check_options(lua_State *L)
     return options;
 }
 
-static int make_lock(lua_State *L, bool counts)
+static int make_lock(lua_State *L, enum core_lock_kind kind)
 {
     const int level = CORE_USER_LEVEL;
     char error[SNECK_ERROR_SIZE];
@@ -98,28 +98,41 @@ static int make_lock(lua_State *L, bool counts)
     self->renews_in_hold = lua_isnil(L, RENEW) || options.renew;
     int status = token ? sneck_lock_adopt(&self->lock, client, name, name_len, token, token_len,
                                           &options, error)
+               : kind == CORE_LOCK_LEGACY
+                       ? sneck_legacy_lock_new(&self->lock, client, name, name_len, &options, error)
                        : sneck_lock_new(&self->lock, client, name, name_len, &options, error);
-    if (status == SNECK_OK && counts)
+    self->kind = kind;
+    if (status == SNECK_OK && kind == CORE_LOCK_COUNTED)
         status = sneck_rlock_new(&self->rlock, client, name, name_len, &options, error);
     return status == SNECK_OK ? 1 : core_throw(L, level, "%s", error);
 }
 
 int core_lock_new(lua_State *L)
 {
-    return make_lock(L, false);
+    return make_lock(L, CORE_LOCK_PLAIN);
 }
 
 int core_rlock_new(lua_State *L)
 {
-    return make_lock(L, true);
+    return make_lock(L, CORE_LOCK_COUNTED);
+}
+
+int core_legacy_lock_new(lua_State *L)
+{
+    return make_lock(L, CORE_LOCK_LEGACY);
 }
 
 static int lock_clone(lua_State *L)
 {
+    static const lua_CFunction makers[] = {
+        [CORE_LOCK_PLAIN] = core_lock_new,
+        [CORE_LOCK_COUNTED] = core_rlock_new,
+        [CORE_LOCK_LEGACY] = core_legacy_lock_new,
+    };
     const core_lock *self = core_check_lock(L);
     core_get_companion(L, 1);
     int arguments = lua_gettop(L);
-    lua_pushcfunction(L, self->rlock ? core_rlock_new : core_lock_new);
+    lua_pushcfunction(L, makers[self->kind]);
     for (int arg = 1; arg <= ARGUMENTS; arg++)
         lua_rawgeti(L, arguments, arg);
     lua_call(L, ARGUMENTS, 1);

@@ -17,6 +17,7 @@ static const luaL_Reg functions[] = {
     {"quorum", core_quorum},
     {"lock", core_lock_new},
     {"rlock", core_rlock_new},
+    {"legacy_lock", core_legacy_lock_new},
     {"settle", core_lock_settle},
     {"update", core_update},
     {"compare_and_set", core_compare_and_set},

@@ -228,6 +228,10 @@ static PyMethodDef methods[] = {
                 "fence,\n       listens, owner=None, /)\n--\n\n"
                 "Make a re-entrant lock of the class `cls`; nothing is sent. `owner` gives "
                 "the\nnumber of who calls, None: it is the thread.") },
+    { "_legacy_lock", CORE_METHOD(core_client_legacy_lock), METH_FASTCALL,
+      PyDoc_STR("_legacy_lock($self, cls, name, ttl, wait, label, fair, poll, renew, "
+                "max_hold,\n             fence, listens, /)\n--\n\n"
+                "Make a timestamp lock of the class `cls`; nothing is sent.") },
     { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
       PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, renew, "
                 "max_hold,\n       fence, listens, /)\n--\n\n"

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include <sneck.h>
+#include <sneck_legacy.h>
 #include <sneck_quorum.h>
 
 /* A slot of a type or module. ISO C has no conversion from a function to a
@@ -213,6 +214,8 @@ int core_add_lock(PyObject *module);
 PyObject *core_client_lock(PyObject *self, PyObject *const *args,
                            Py_ssize_t nargs);
 PyObject *core_client_rlock(PyObject *self, PyObject *const *args,
+                            Py_ssize_t nargs);
+PyObject *core_client_legacy_lock(PyObject *self, PyObject *const *args,
                             Py_ssize_t nargs);
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args,
                             Py_ssize_t nargs);

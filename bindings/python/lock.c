@@ -17,6 +17,7 @@ typedef struct lock_arguments {
     bool listens; /* it is to be told of its loss */
     bool counts;  /* its owner may acquire it again */
     PyObject *owner; /* who that is; NULL: the thread */
+    bool legacy;  /* a timestamp lock */
     sneck_lock_options options;
 } lock_arguments;
 
@@ -71,6 +72,9 @@ static int new_sneck_lock(core_lock *self, const lock_arguments *given, char *er
     if (given->token)
         return sneck_lock_adopt(&self->lock, client, given->name, given->name_len,
                                 given->token, given->token_len, &given->options, error);
+    if (given->legacy)
+        return sneck_legacy_lock_new(&self->lock, client, given->name, given->name_len,
+                                     &given->options, error);
     status = sneck_lock_new(&self->lock, client, given->name, given->name_len,
                             &given->options, error);
     if (status != SNECK_OK || !given->counts)
@@ -121,10 +125,10 @@ static PyObject *new_lock(core_client *client, PyObject *cls, PyObject *name,
     return self;
 }
 
-static PyObject *lock_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs, bool counts,
-                         PyObject *owner)
+static PyObject *lock_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                         lock_arguments given)
 {
-    lock_arguments given = { .options = SNECK_LOCK_OPTIONS, .counts = counts, .owner = owner };
+    given.options = (sneck_lock_options)SNECK_LOCK_OPTIONS;
 
     if (nargs != 2 + LOCK_OPTIONS)
         return PyErr_Format(PyExc_TypeError, "_lock() takes %d arguments", 2 + LOCK_OPTIONS);
@@ -136,7 +140,7 @@ static PyObject *lock_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs
 
 PyObject *core_client_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    return lock_of(self, args, nargs, false, NULL);
+    return lock_of(self, args, nargs, (lock_arguments){ .counts = false });
 }
 
 PyObject *core_client_rlock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -144,7 +148,12 @@ PyObject *core_client_rlock(PyObject *self, PyObject *const *args, Py_ssize_t na
     bool given = nargs == 2 + LOCK_OPTIONS + 1;
     PyObject *owner = given && args[nargs - 1] != Py_None ? args[nargs - 1] : NULL;
 
-    return lock_of(self, args, nargs - given, true, owner);
+    return lock_of(self, args, nargs - given, (lock_arguments){ .counts = true, .owner = owner });
+}
+
+PyObject *core_client_legacy_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    return lock_of(self, args, nargs, (lock_arguments){ .legacy = true });
 }
 
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args, Py_ssize_t nargs)

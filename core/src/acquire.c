@@ -8,8 +8,8 @@
  *      \-- a reply is lost --> ask again while there is time; else UNKNOWN
  *
  * SETTING is `SET name token NX PX ttl`: one round trip when the lock is free. It is
- * left out where it would fail anyway, must not pass the queue, or where a fence is
- * wanted, which a script has to make.
+ * left out where it would fail anyway, must not pass the queue, or where a script has to
+ * make what is written: a fence, or the time of a timestamp lock.
  *
  * Each op makes a token of its own, so nothing that a late request does can be
  * taken for another acquire's. Invariant: whoever ends the op otherwise than OK
@@ -310,9 +310,9 @@ static void begin(struct acquire *a, int64_t wait_ms)
     a->begun_ms = sneck__now_ms();
     a->end_ms = wait_ms == SNECK_FOREVER ? NEVER_MS : sneck__later_ms(a->begun_ms, wait_ms);
     bool busy = lock->fair || sneck__was_busy(&lock->client->counters, lock->hash);
-    if (busy && wait_ms != 0 && op->link->inbox.state == INBOX_READY)
+    if (busy && wait_ms != 0 && lock->kind->queues && op->link->inbox.state == INBOX_READY)
         sneck__wait_next(a);
-    else if (lock->fair || lock->fence_key.text)
+    else if (lock->fair || lock->fence_key.text || !lock->kind->queues)
         sneck__wait_look(a);
     else
         set_lock(a);

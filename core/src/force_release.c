@@ -45,7 +45,7 @@ int sneck_lock_force_release_start(sneck_op **out, sneck_lock *lock, sneck_link 
     if (!f)
         return SNECK_NO_MEMORY;
     if (f->base.op.status == SNECK_PENDING)
-        sneck__lock_op_script(&f->base, &script_force_release, 0, NULL, NULL);
+        sneck__lock_op_script(&f->base, lock->kind->force_release, 0, NULL, NULL);
     *out = &f->base.op;
     return SNECK_OK;
 }

@@ -45,7 +45,7 @@ int sneck_lock_holder_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
     if (!h)
         return SNECK_NO_MEMORY;
     if (h->base.op.status == SNECK_PENDING)
-        sneck__lock_op_script(&h->base, &script_holder, 0, NULL, NULL);
+        sneck__lock_op_script(&h->base, lock->kind->holder, 0, NULL, NULL);
     *out = &h->base.op;
     return SNECK_OK;
 }

@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "fork.h"
+#include "script.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -23,6 +24,17 @@
 #include <string.h>
 
 #define DRIFT_MS 2 /* as in Redlock: ttl/100 + 2 ms for drift and rounding */
+
+/* The key holds the token. */
+static const struct lock_kind token_kind = {
+    .acquire = &script_acquire,
+    .release = &script_release,
+    .extend = &script_extend,
+    .holder = &script_holder,
+    .force_release = &script_force_release,
+    .beside = "queue",
+    .queues = true,
+};
 
 /* -------------------------------------------------------------- construction */
 
@@ -33,7 +45,8 @@ static int refuse_lock(char *error, const char *what, const char *why)
 }
 
 static int check_arguments(const sneck_client *client, const void *name, size_t name_len,
-                           const sneck_lock_options *o, const char *what, char *error)
+                           const sneck_lock_options *o, const struct lock_kind *kind,
+                           const char *what, char *error)
 {
     if (!name || name_len == 0)
         return refuse_lock(error, "lock", "the name is empty");
@@ -50,6 +63,12 @@ static int check_arguments(const sneck_client *client, const void *name, size_t 
         return refuse_lock(error, what, "a poll interval is from 1 ms to 365 days");
     if (o->fair && client->quorum)
         return refuse_lock(error, what, "a quorum has no queue, so its locks cannot be fair");
+    if (!kind->queues && (o->fair || o->fence))
+        return refuse_lock(error, what, o->fair ? "a timestamp lock has no queue, so it cannot be fair"
+                                                : "a timestamp lock has no fence");
+    if (!kind->queues && client->quorum)
+        return refuse_lock(error, what, "a timestamp lock is on one server, so a client of several"
+                                        " makes none");
     return SNECK_OK;
 }
 
@@ -86,7 +105,7 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
         return false;
     memcpy(lock->name, client->prefix, client->prefix_len);
     memcpy(lock->name + client->prefix_len, name, name_len);
-    if (!sneck__companion(&lock->queue, lock->name, lock->name_len, "queue") ||
+    if (!sneck__companion(&lock->queue, lock->name, lock->name_len, lock->kind->beside) ||
         (o->fence && !sneck__companion(&lock->fence_key, lock->name, lock->name_len, "fence")))
         return false;
     lock->hash = sneck__hash(lock->name, lock->name_len);
@@ -95,15 +114,16 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
     return true;
 }
 
-int sneck_lock_new(sneck_lock **out, sneck_client *client, const void *name,
-                   size_t name_len, const sneck_lock_options *options, char *error)
+int sneck__lock_make(sneck_lock **out, sneck_client *client, const void *name, size_t name_len,
+                     const sneck_lock_options *options, const struct lock_kind *kind,
+                     char *error)
 {
     static const sneck_lock_options defaults = SNECK_LOCK_OPTIONS;
     char quoted[QUOTED_SIZE], what[sizeof((sneck_lock *)0)->what];
     if (!options)
         options = &defaults;
     snprintf(what, sizeof what, "lock %s", sneck__quote(quoted, name, name ? name_len : 0));
-    int rc = check_arguments(client, name, name_len, options, what, error);
+    int rc = check_arguments(client, name, name_len, options, kind, what, error);
     if (rc != SNECK_OK)
         return rc;
     sneck_lock *lock = calloc(1, sizeof *lock);
@@ -114,6 +134,7 @@ int sneck_lock_new(sneck_lock **out, sneck_client *client, const void *name,
     atomic_init(&lock->references, 1);
     pthread_mutex_init(&lock->mutex, NULL);
     lock->client = sneck__client_share(client);
+    lock->kind = kind;
     memcpy(lock->what, what, sizeof what);
     if (!fill(lock, name, name_len, options)) {
         sneck__message(error, "out of memory");
@@ -122,6 +143,12 @@ int sneck_lock_new(sneck_lock **out, sneck_client *client, const void *name,
     }
     *out = lock;
     return SNECK_OK;
+}
+
+int sneck_lock_new(sneck_lock **out, sneck_client *client, const void *name,
+                   size_t name_len, const sneck_lock_options *options, char *error)
+{
+    return sneck__lock_make(out, client, name, name_len, options, &token_kind, error);
 }
 
 int sneck_lock_clone(sneck_lock **out, const sneck_lock *lock)
@@ -137,8 +164,8 @@ int sneck_lock_clone(sneck_lock **out, const sneck_lock *lock)
     options.max_hold_ms = lock->max_hold_ms;
     options.on_lost = lock->on_lost;
     options.on_lost_data = lock->on_lost_data;
-    return sneck_lock_new(out, lock->client, lock->name + prefix_len,
-                          lock->name_len - prefix_len, &options, NULL);
+    return sneck__lock_make(out, lock->client, lock->name + prefix_len,
+                            lock->name_len - prefix_len, &options, lock->kind, NULL);
 }
 
 int sneck_lock_adopt(sneck_lock **out, sneck_client *client, const void *name,

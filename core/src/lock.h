@@ -11,12 +11,22 @@
  * definite answer ends. */
 enum lock_doubt { DOUBT_NONE, DOUBT_ACQUIRE, DOUBT_RELEASE };
 
+struct script;
+
+/* What a kind of lock does on the server. */
+struct lock_kind {
+    const struct script *acquire, *release, *extend, *holder, *force_release;
+    const char *beside;         /* the purpose of the key beside the lock's own */
+    bool queues;                /* who waits stands in a queue; else each asks by itself */
+};
+
 struct sneck_lock {
     atomic_size_t references;   /* the handle and ops */
     sneck_client *client;       /* a reference */
+    const struct lock_kind *kind;
     char *name;                 /* the key: prefix and name; never changes */
     size_t name_len;
-    struct companion queue;     /* who waits, by arrival */
+    struct companion queue;     /* who waits, by arrival; where none queues, see legacy.c */
     struct companion fence_key; /* the last fence; text NULL: no fences */
     uint32_t hash;              /* of the name */
     int64_t ttl_ms;
@@ -48,6 +58,11 @@ struct sneck_lock {
     char *error;                /* owned; NULL: none yet, or no memory for it */
     char server_code[CODE_SIZE];
 };
+
+/* As sneck_lock_new(), for any kind, which must stay. */
+int sneck__lock_make(sneck_lock **out, sneck_client *client, const void *name, size_t name_len,
+                     const sneck_lock_options *options, const struct lock_kind *kind,
+                     char *error);
 
 sneck_lock *sneck__lock_share(sneck_lock *lock);
 void sneck__lock_drop(sneck_lock *lock);

@@ -67,7 +67,7 @@ void sneck__lock_op_clean_up(struct lock_op *o, const char *token, size_t token_
                              const char *entry, size_t entry_len)
 {
     const sneck_lock *lock = o->lock;
-    const char *text = script_release.text;
+    const char *text = lock->kind->release->text;
     sneck__link_send(o->op.link, NULL, (struct command){7,
         (const char *const[]){"EVAL", text, "2", lock->name, lock->queue.text, token, entry},
         (const size_t[]){4, strlen(text), 1, lock->name_len, lock->queue.len, token_len,

@@ -20,6 +20,20 @@ struct release {
     bool in_time;            /* sent before that */
 };
 
+/* What the script says of a lock that is not ours. */
+static const char *how_lost(long long reply)
+{
+    switch (reply) {
+    case 0:
+        return ", and has another owner now";
+    case -2:
+        return ", or another client has written a time over ours: one that has taken it, or has"
+               " lost a race for it";
+    default:
+        return "";
+    }
+}
+
 static bool release_reply(sneck_op *op, redisReply *reply)
 {
     struct release *r = (struct release *)op;
@@ -37,7 +51,7 @@ static bool release_reply(sneck_op *op, redisReply *reply)
     atomic_fetch_add(&r->base.lock->client->counters.losses, 1);
     sneck__op_end(op, SNECK_NOT_OWNER, "%s: lost before its release: it had expired, or was"
                   " deleted%s; use a longer ttl, or extend it in time", r->base.lock->what,
-                  reply->integer == 0 ? ", and has another owner now" : "");
+                  how_lost(reply->integer));
     return false;
 }
 
@@ -81,7 +95,7 @@ static const struct op_class release_class = {
 static size_t write_mark(struct release *r)
 {
     const struct inbox *inbox = &r->base.op.link->inbox;
-    if (inbox->state != INBOX_READY)
+    if (inbox->state != INBOX_READY || !r->base.lock->kind->queues)
         return 0;
     return (size_t)snprintf(r->mark, sizeof r->mark, "%s %lld", inbox->id,
                             (long long)sneck__now_ms());
@@ -111,7 +125,7 @@ static void begin_release(struct release *r)
     r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
     r->in_time = sneck__now_ms() < r->deadline_ms;
     size_t mark_len = write_mark(r);
-    sneck__lock_op_script(&r->base, &script_release, mark_len ? 3 : 2,
+    sneck__lock_op_script(&r->base, lock->kind->release, mark_len ? 3 : 2,
                           (const char *const[]){r->token, "", r->mark},
                           (const size_t[]){r->token_len, 0, mark_len});
 }

@@ -23,6 +23,7 @@
 #include "heap.c"
 #include "holder.c"
 #include "inbox.c"
+#include "legacy.c"
 #include "link.c"
 #include "link_members.c"
 #include "listeners.c"

@@ -191,6 +191,8 @@ static const char *check_arguments_of_tx(const sneck_client *client, size_t coun
         return "the guard is a quorum's lock, which no one server can vouch for";
     if (o->guard && o->guard->client != client)
         return "the guard belongs to another client";
+    if (o->guard && !o->guard->kind->queues)
+        return "a timestamp lock cannot be a guard";
     for (size_t i = 0; i < count; i++)
         if (!keys[i] || key_len[i] > SNECK_NAME_MAX)
             return "a key is NULL or longer than 1 MiB";

@@ -79,7 +79,7 @@ int sneck_lock_waiters_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
     struct ask_waiters *w = sneck__lock_op_new(sizeof *w, &waiters_class, lock, link);
     if (!w)
         return SNECK_NO_MEMORY;
-    if (w->base.op.status == SNECK_PENDING && lock->client->quorum)
+    if (w->base.op.status == SNECK_PENDING && (lock->client->quorum || !lock->kind->queues))
         sneck__op_end(&w->base.op, SNECK_OK, "%s", ""); /* nobody queues there */
     else if (w->base.op.status == SNECK_PENDING)
         sneck__lock_op_script(&w->base, &script_waiters, 0, NULL, NULL);

@@ -97,7 +97,7 @@ static void ask(struct acquire *a, const char *entry, size_t entry_len, const ch
 {
     a->phase = ASKING;
     sneck__acquire_expect(a);
-    sneck__lock_op_script(&a->base, &script_acquire, 5,
+    sneck__lock_op_script(&a->base, a->base.lock->kind->acquire, 5,
         (const char *const[]){a->token, a->ttl, entry, former, a->queued_ms ? "1" : "0"},
         (const size_t[]){a->token_len, a->ttl_len, entry_len, former_len, 1});
 }
@@ -129,7 +129,7 @@ void sneck__wait_look(struct acquire *a)
 
 void sneck__wait_next(struct acquire *a)
 {
-    if (!sneck__acquire_time_left(a)) {
+    if (!sneck__acquire_time_left(a) || !a->base.lock->kind->queues) {
         ask_outside(a);
         return;
     }
@@ -179,7 +179,7 @@ static int64_t pause_in_queue(struct acquire *a, int64_t rank)
     return beat;
 }
 
-/* When to ask again, from outside of the queue. */
+/* When to ask again, from outside of the queue or where there is none. */
 static int64_t pause_outside(struct acquire *a)
 {
     int64_t pause = jittered(a, a->base.lock->poll_ms);
@@ -210,7 +210,7 @@ static void not_free(struct acquire *a, const redisReply *const *reply)
     } else if (rank >= 0) {
         a->phase = QUEUED;
         set_timer(a, pause_in_queue(a, rank));
-    } else if (a->base.op.link->inbox.state == INBOX_DENIED) {
+    } else if (!a->base.lock->kind->queues || a->base.op.link->inbox.state == INBOX_DENIED) {
         a->phase = PAUSING;
         set_timer(a, pause_outside(a));
     } else {
@@ -230,7 +230,7 @@ static void confirm(struct acquire *a)
     a->phase = CONFIRMING;
     a->uncertain = true;
     sneck__acquire_expect(a);
-    sneck__lock_op_script(&a->base, &script_extend, 2,
+    sneck__lock_op_script(&a->base, a->base.lock->kind->extend, 2,
                           (const char *const[]){a->token, a->ttl},
                           (const size_t[]){a->token_len, a->ttl_len});
 }

@@ -26,7 +26,7 @@ from sneck._core import (
     __version__,
 )
 from sneck._default import lock, locked
-from sneck._lock import Holder, Lock, RLock, Waiter
+from sneck._lock import Holder, LegacyLock, Lock, RLock, Waiter
 
 __all__ = [
     "KEEP",
@@ -37,6 +37,7 @@ __all__ = [
     "Holder",
     "Interrupted",
     "Keep",
+    "LegacyLock",
     "Lock",
     "LockTimeout",
     "NotOwned",

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from sneck import _core
 from sneck._decorator import Decorator, decorator
-from sneck._lock import Lock, LockOptions, OnLost, Options, RLock, Waiter, adopt_lock, make_lock
+from sneck._lock import (
+    LegacyLock,
+    Lock,
+    LockOptions,
+    OnLost,
+    Options,
+    RLock,
+    Waiter,
+    adopt_lock,
+    make_lock,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -104,6 +114,28 @@ class Client(_core.Client):
         Options as for lock(). Raises ValueError and TypeError.
         """
         return make_lock(RLock, self, name, Options(**options))
+
+    def legacy_lock(
+        self,
+        name: str | bytes,
+        *,
+        timeout: float = 10.0,
+        wait: float | None = None,
+        label: str | None = None,
+        poll: float = 0.05,
+        renew: bool | None = None,
+        max_hold: float | None = None,
+        on_lost: OnLost = None,
+    ) -> LegacyLock:
+        """Make a timestamp lock, whose key holds the Unix time at which it runs out.
+
+        For older clients that use SETNX and GETSET: it excludes them, and they exclude
+        it. It is held for `timeout` seconds, by the server's clock. Who waits for it
+        asks after every `poll` seconds. The other options are those of lock(). Raises
+        ValueError and TypeError.
+        """
+        options = Options(timeout, wait, label, False, poll, renew, max_hold, False, on_lost)
+        return make_lock(LegacyLock, self, name, options)
 
     def adopt(self, name: str | bytes, token: str | bytes, **options: Unpack[LockOptions]) -> Lock:
         """Make a lock that owns a token handed over by whoever acquired it.

@@ -122,6 +122,21 @@ class Client:
         owner: Callable[[], int] | None = None,
         /,
     ) -> _Lock: ...
+    def _legacy_lock(
+        self,
+        cls: type[_Lock],
+        name: str | bytes,
+        ttl: float,
+        wait: float | None,
+        label: str | None,
+        fair: bool,
+        poll: float,
+        renew: bool | None,
+        max_hold: float | None,
+        fence: bool,
+        listens: bool,
+        /,
+    ) -> _Lock: ...
     def _adopt(
         self,
         cls: type[_Lock],

@@ -162,9 +162,19 @@ class RLock(Lock):
     __slots__ = ()
 
 
+class LegacyLock(Lock):
+    """A timestamp lock, made by Client.legacy_lock(). Its ttl is its timeout."""
+
+    __slots__ = ()
+
+
 def make_lock(kind: type[_Kind], client: Client, name: str | bytes, options: Options) -> _Kind:
     """Make a lock of the client; nothing is sent."""
-    make = client._rlock if issubclass(kind, RLock) else client._lock
+    make = client._lock
+    if issubclass(kind, RLock):
+        make = client._rlock
+    elif issubclass(kind, LegacyLock):
+        make = client._legacy_lock
     lock = make(kind, name, *_for_core(options))
     lock._options = options
     return lock

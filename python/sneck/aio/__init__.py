@@ -12,8 +12,8 @@ that is blocked for a while loses none. docs/asyncio.md tells the rest.
 """
 
 from sneck.aio._client import Client, connect, quorum
-from sneck.aio._lock import Lock
+from sneck.aio._lock import LegacyLock, Lock
 from sneck.aio._rlock import RLock
 from sneck.aio._transaction import Transaction
 
-__all__ = ["Client", "Lock", "RLock", "Transaction", "connect", "quorum"]
+__all__ = ["Client", "LegacyLock", "Lock", "RLock", "Transaction", "connect", "quorum"]

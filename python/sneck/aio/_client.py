@@ -12,7 +12,7 @@ from sneck._client import DEFAULT_ATTEMPTS, DEFAULT_WAIT, KEEP, Keep, Stats, url
 from sneck._lock import Options, Waiter
 from sneck.aio._decorator import Decorator, decorator
 from sneck.aio._driver import Driver
-from sneck.aio._lock import Lock, LockOptions, OnLost
+from sneck.aio._lock import LegacyLock, Lock, LockOptions, OnLost
 from sneck.aio._rlock import Owners, RLock
 from sneck.aio._transaction import Function, Pool, Transaction, settled
 
@@ -117,6 +117,28 @@ class Client:
         """
         options = Options(ttl, wait, label, fair, poll, renew, max_hold, fence, on_lost)
         return Lock(self, name, options)
+
+    def legacy_lock(
+        self,
+        name: str | bytes,
+        *,
+        timeout: float = 10.0,
+        wait: float | None = None,
+        label: str | None = None,
+        poll: float = 0.05,
+        renew: bool | None = None,
+        max_hold: float | None = None,
+        on_lost: OnLost = None,
+    ) -> LegacyLock:
+        """Make a timestamp lock, whose key holds the Unix time at which it runs out.
+
+        For older clients that use SETNX and GETSET: it excludes them, and they exclude
+        it. It is held for `timeout` seconds, by the server's clock. Who waits for it
+        asks after every `poll` seconds. The other options are those of lock(). Raises
+        ValueError and TypeError.
+        """
+        options = Options(timeout, wait, label, False, poll, renew, max_hold, False, on_lost)
+        return LegacyLock(self, name, options)
 
     def adopt(self, name: str | bytes, token: str | bytes, **options: Unpack[LockOptions]) -> Lock:
         """Make a lock that owns a token handed over by whoever acquired it.

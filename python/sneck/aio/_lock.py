@@ -320,6 +320,15 @@ class Lock:
         )
 
 
+class LegacyLock(Lock):
+    """A timestamp lock, made by Client.legacy_lock(). Its ttl is its timeout."""
+
+    __slots__ = ()
+
+    def _make(self, name: str | bytes) -> _core.Lock:
+        return self._client._core._legacy_lock(self._kind(), name, *_for_core(self._options))
+
+
 def _for_core(
     options: Options,
 ) -> tuple[float, float | None, str | None, bool, float, bool | None, float | None, bool, bool]:

@@ -6,6 +6,7 @@
 #include "actor.h"
 
 #include "outcome.h"
+#include "sneck_legacy.h"
 
 #include <sneck_quorum.h>
 
@@ -140,8 +141,10 @@ bool actor_lock_options(const struct arguments *a, sneck_lock_options *out, cons
     out->fair = read_flag(a, "fair", wrong);
     out->renew = read_flag(a, "renew", wrong);
     out->fence = read_flag(a, "fence", wrong);
+    if (arguments_text(a, "kind") && strcmp(arguments_text(a, "kind"), "timestamp") != 0)
+        *wrong = "a kind is timestamp, or not there";
     return out->fair || out->renew || out->fence || out->label || arguments_text(a, "ttl") ||
-           arguments_text(a, "poll") || arguments_text(a, "max_hold");
+           arguments_text(a, "poll") || arguments_text(a, "max_hold") || arguments_text(a, "kind");
 }
 
 /* Makes a lock object by the step's options; NULL when that is refused. */
@@ -155,6 +158,8 @@ static sneck_lock *make_lock(struct actor *actor, const struct arguments *a,
     actor_lock_options(a, &options, &wrong);
     int rc = token ? sneck_lock_adopt(&lock, actor->client, name->at, name->len, token,
                                       token_len, &options, NULL)
+             : arguments_text(a, "kind")
+                   ? sneck_legacy_lock_new(&lock, actor->client, name->at, name->len, &options, NULL)
                    : sneck_lock_new(&lock, actor->client, name->at, name->len, &options, NULL);
     if (rc != SNECK_OK)
         outcome_fail(outcome, rc, "");
@@ -274,7 +279,7 @@ static const char *verb_acquire(struct actor *actor, const struct arguments *a, 
                                 struct words *outcome)
 {
     sneck_lock_options options;
-    const char *wrong, *refused = arguments_check(a, 1, LOCK_OPTIONS " wait");
+    const char *wrong, *refused = arguments_check(a, 1, LOCK_OPTIONS " kind wait");
     bool fresh = actor_lock_options(a, &options, &wrong);
     if (refused || wrong)
         return refused ? refused : wrong;

@@ -8,8 +8,8 @@ local casefile = require "casefile"
 local outcome = require "outcome"
 local sneck = require "sneck"
 
-local flag, limit, milliseconds, seconds, value_of, whole = arguments.flag, arguments.limit,
-  arguments.milliseconds, arguments.seconds, arguments.value_of, arguments.whole
+local limit, milliseconds, seconds = arguments.limit, arguments.milliseconds, arguments.seconds
+local value_of, whole = arguments.value_of, arguments.whole
 
 local LEAVE_MS = 80 -- how long a call that should wait is watched
 local LIMIT_MS = 30000 -- what a call gets to end
@@ -186,24 +186,10 @@ function verbs.connect(self, words)
   return made and outcome.ok() or failure
 end
 
--- The options of a lock object; nil: none is given, so that no new one is to be made.
-local function lock_options(options)
-  local read = {
-    ttl = seconds(options.ttl),
-    label = options.label,
-    fair = flag(options.fair),
-    poll = seconds(options.poll),
-    renew = flag(options.renew),
-    fence = flag(options.fence),
-    max_hold = seconds(options.max_hold),
-  }
-  return next(read) and read
-end
-
 -- The actor's object for the name, of the kind that has its objects in `made`: a new one where
 -- options are given, or there is none.
 function actor:use(made, make, name, options)
-  local read, failure = lock_options(options), nil
+  local read, failure = arguments.lock_options(options), nil
   local lock = not read and made[name]
   if not lock then
     lock, failure = try(make, self:made(), name, read)
@@ -212,14 +198,24 @@ function actor:use(made, make, name, options)
   return lock, failure
 end
 
+-- Makes a timestamp lock of a client, with the options of other locks.
+local function legacy_lock(client, name, options)
+  options.kind, options.timeout, options.ttl = nil, options.ttl, nil
+  return client:legacy_lock(name, options)
+end
+
 function verbs.acquire(self, words, leave)
   local given = arguments.read(words, 1, "ttl", "label", "fair", "poll", "wait", "renew", "fence",
-    "max_hold", "owner")
+    "max_hold", "owner", "kind")
   local name, options = given[1], given.options
   local client = self:made()
   local made, make = self.locks, client.lock
   if options.owner then
     made, make = self.rlocks, client.rlock
+  elseif options.kind == "timestamp" then
+    make = legacy_lock
+  elseif options.kind then
+    casefile.refuse("a kind is timestamp, or not there")
   end
   local lock, failure = self:use(made, make, name, options)
   if not lock then

@@ -44,6 +44,21 @@ function arguments.limit(text)
   return text == "forever" and math.huge or arguments.seconds(text)
 end
 
+--- Reads the options of a lock object; nil: none is given, so that no new one is to be made.
+function arguments.lock_options(options)
+  local read = {
+    ttl = arguments.seconds(options.ttl),
+    label = options.label,
+    fair = arguments.flag(options.fair),
+    poll = arguments.seconds(options.poll),
+    renew = arguments.flag(options.renew),
+    fence = arguments.flag(options.fence),
+    max_hold = arguments.seconds(options.max_hold),
+    kind = options.kind,
+  }
+  return next(read) and read
+end
+
 --- Reads a value; the bare word `nil` is no value.
 function arguments.value_of(word)
   return not casefile.is(word, "nil") and word.data or nil

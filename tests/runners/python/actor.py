@@ -274,6 +274,12 @@ class Actor:
             self._locks[name] = self._made().lock(name)
         return self._locks[name]
 
+    def _legacy_lock(self, name: bytes, kind: bytes, options: dict[str, Any]) -> sneck.Lock:
+        if kind != b"timestamp":
+            raise CaseError("a kind is timestamp, or not there")
+        timeout = options.pop("ttl", 10.0)
+        return self._made().legacy_lock(name, timeout=timeout, **options)
+
     def _owner(self, arguments: Arguments) -> sneck.Lock:
         """Find the actor's lock object, or adopt one for this step only."""
         (name,) = arguments.places
@@ -305,12 +311,16 @@ class Actor:
         return outcome.OK
 
     def _verb_acquire(self, given: Arguments) -> Outcome:
-        given.check(1, *LOCK_OPTIONS, "wait", "owner")
+        given.check(1, *LOCK_OPTIONS, "kind", "wait", "owner")
         if "owner" in given.options:
+            if "kind" in given.options:
+                raise CaseError("a timestamp lock has no owner")
             return self._as_owner(given, lambda lock: self._acquire(given, lock))
         (name,) = given.places
         options = given.read(LOCK_OPTIONS)
-        if options:
+        if "kind" in given.options:
+            self._locks[name] = self._legacy_lock(name, given.options["kind"], options)
+        elif options:
             self._locks[name] = self._made().lock(name, **options)  # type: ignore[arg-type]
         return self._acquire(given, self._lock(name))
 

@@ -141,6 +141,10 @@ class Client:
         """Make a lock."""
         return Lock(self._loop, self._client.lock(name, **options))
 
+    def legacy_lock(self, name: bytes, **options: Any) -> Lock:
+        """Make a timestamp lock."""
+        return Lock(self._loop, self._client.legacy_lock(name, **options))
+
     def adopt(self, name: bytes, token: bytes, **options: Any) -> Lock:
         """Make a lock with a token."""
         return Lock(self._loop, self._client.adopt(name, token, **options))

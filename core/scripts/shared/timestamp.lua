@@ -1,0 +1,58 @@
+-- What the scripts of timestamp locks share.
+-- KEYS[1] the lock: the Unix time in seconds at which it runs out; KEYS[2] who wrote it:
+-- that time, a blank and the writer's token. It stands as long as the lock's own key,
+-- and counts only while the time there is the one that was written.
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1000000
+local held = redis.pcall('GET', KEYS[1])
+
+-- The time at which it runs out, in seconds; nil when it is no time at all, such as
+-- a token. Of 1e11 and more it is one in milliseconds.
+local function ends()
+    local time = held:match('^%d+%.?%d*$') and tonumber(held)
+    return time and (time >= 1e11 and time / 1000 or time)
+end
+
+-- Nobody has it: there is no key, or its time is over. What is no time never is.
+local function free()
+    return not held or (ends() or now) < now
+end
+
+-- The token of a writer that may be another's, and the time that it wrote.
+local function writer()
+    local both = redis.pcall('GET', KEYS[2])
+    if type(both) == 'string' then
+        local time, token = both:match('^(%S+) (.*)$')
+        return token, time
+    end
+end
+
+-- It is held with this token, and nobody has moved its time.
+local function is_held_by(token)
+    local owner, time = writer()
+    return owner == token and time == held and not free()
+end
+
+-- For how many ms it is held at least; -1: it never ends.
+local function left()
+    local ttl, time = redis.call('PTTL', KEYS[1]), ends()
+    if not time then
+        return ttl
+    end
+    local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)
+    return ttl >= 0 and ttl < rest and ttl or rest
+end
+
+-- Writes a lease of so many ms. Both keys go a second after it, so nothing is immortal.
+-- The second one comes first: a lock of which nobody knows the writer could not be
+-- released. Returns 1, or the error that the server gives.
+local function write(token, ttl)
+    local time = string.format('%.0f', math.floor(now + ttl / 1000) + 1)
+    local expiry = string.format('%.0f', math.ceil((time - now) * 1000) + 1000)
+    local noted = redis.pcall('SET', KEYS[2], time .. ' ' .. token, 'PX', expiry)
+    if noted.err then
+        return noted
+    end
+    local set = redis.pcall('SET', KEYS[1], time, 'PX', expiry)
+    return set.err and set or 1
+end
