@@ -41,6 +41,7 @@ build = {
             "bindings/lua/run.c",
             "bindings/lua/stay.c",
             "bindings/lua/transaction.c",
+            "bindings/lua/try_lock.c",
             "bindings/lua/update.c",
             "bindings/lua/wait.c",
          },

@@ -137,6 +137,12 @@ typedef struct core_client {
 
 core_client *core_check_client(lua_State *L, int arg);
 
+/* Methods of clients. */
+int core_client_try_lock(lua_State *L);
+int core_client_try_lock_start(lua_State *L);
+int core_client_release_lock(lua_State *L);
+int core_client_release_lock_start(lua_State *L);
+
 typedef struct core_lock {
     sneck_lock *lock;    /* owned; NULL only while it is being made */
     sneck_rlock *rlock;  /* owned; NULL: it is not re-entrant. `lock` is never acquired then:

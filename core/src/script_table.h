@@ -2,7 +2,7 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "ad53a13bdbc5822421fd6ca05faad4c6556b4e12",
+    "bb65cab8af94bd9d26e5c7496298257d4c3d5cc2",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
@@ -85,7 +85,7 @@ static const struct script script_acquire = {
     "if type(ours) == 'table' then\n"
     "return ours\n"
     "end\n"
-    "local set = redis.pcall('SET', KEYS[1], token, 'PX', ttl)\n"
+    "local set = redis.pcall('SET', KEYS[1], ARGV[6] or token, 'PX', ttl)\n"
     "if set.err then\n"
     "return set\n"
     "end\n"

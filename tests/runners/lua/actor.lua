@@ -145,14 +145,15 @@ function actor:pump(limit_ms)
     if waiting.op:step() then
       self.waiting, under_way[waiting.op] = nil, nil
       local _, failure = try(waiting.op.result, waiting.op)
-      return token_of(waiting.lock, failure)
+      return waiting.lock and token_of(waiting.lock, failure) or failure or outcome.ok()
     end
     self.sleep(STEP_MS)
   end
 end
 
-function actor:start(lock, wait)
-  local op, failure = try(lock.acquire_start, lock, wait)
+-- Leaves a call waiting; one without a lock gives nothing.
+function actor:start(lock, call, ...)
+  local op, failure = try(call, ...)
   if not op then
     return failure
   end
@@ -242,7 +243,7 @@ function verbs.acquire(self, words, leave)
   elseif options.owner then
     return self:as_owner(options, acquire)
   end
-  return leave and self:start(lock, wait) or acquire()
+  return leave and self:start(lock, lock.acquire_start, lock, wait) or acquire()
 end
 
 -- Calls a method of the actor's re-entrant lock as an owner.
@@ -388,6 +389,25 @@ function verbs.force_release(self, words)
   local client = self:made()
   local held, failure = try(client.force_release, client, arguments.read(words, 1)[1])
   return failure or outcome.yes(held)
+end
+
+function verbs.try_lock(self, words, leave)
+  local given = arguments.read(words, 2, "expire", "wait")
+  local key, value, options = given[1], given[2], given.options
+  local expire_ms = math.tointeger(tonumber(options.expire or "60000"))
+  local timeout_ms = options.wait == "forever" and math.huge
+    or math.tointeger(tonumber(options.wait or "0"))
+  local client = self:made()
+  if leave then
+    return self:start(nil, client.try_lock_start, client, key, value, expire_ms, timeout_ms)
+  end
+  return done(client.try_lock, client, key, value, expire_ms, timeout_ms)
+end
+
+function verbs.release_lock(self, words)
+  local given = arguments.read(words, 2)
+  local client = self:made()
+  return done(client.release_lock, client, given[1], given[2])
 end
 
 function verbs.stats(self, words)
@@ -576,8 +596,8 @@ function actor:run(verb, words, leave)
     casefile.refuse("the actor is still waiting")
   elseif not verbs[verb] then
     casefile.refuse("unknown verb")
-  elseif leave and verb ~= "acquire" then
-    casefile.refuse("only an acquire may be left waiting")
+  elseif leave and verb ~= "acquire" and verb ~= "try_lock" then
+    casefile.refuse("only an acquire or a try may be left waiting")
   end
   return verbs[verb](self, words, leave)
 end

@@ -1,0 +1,96 @@
+/* try_lock.c - the lock that is a key and a value of the caller's, kept by no object. */
+#include "core.h"
+
+#include <sneck_legacy.h>
+
+#include <math.h>
+
+enum { CLIENT = 1, KEY, VALUE, EXPIRE_MS, TIMEOUT_MS }; /* arguments */
+
+static const char *check_some(lua_State *L, int arg, const char *what, size_t *len)
+{
+    const char *bytes = core_check_bytes(L, 1, arg, what, len);
+    if (*len == 0)
+        core_throw(L, 1, "%s must not be empty", what);
+    return bytes;
+}
+
+/* Milliseconds, a whole number. */
+static int64_t check_ms(lua_State *L, int arg, const char *what, int64_t least)
+{
+    lua_Number ms = lua_tonumber(L, arg);
+    if (lua_type(L, arg) != LUA_TNUMBER)
+        core_throw(L, 1, "%s must be a number of milliseconds, not %s", what,
+                   luaL_typename(L, arg));
+    if (!(ms >= (lua_Number)least && ms <= (lua_Number)SNECK_TTL_MAX_MS) ||
+        ms != (lua_Number)(int64_t)ms)
+        core_throw(L, 1, "%s must be a whole number of milliseconds, from %d to 365 days", what,
+                   (int)least);
+    return (int64_t)ms;
+}
+
+/* math.huge: no limit; none: one try. */
+static int64_t check_timeout(lua_State *L)
+{
+    if (lua_isnoneornil(L, TIMEOUT_MS))
+        return 0;
+    if (lua_type(L, TIMEOUT_MS) == LUA_TNUMBER && lua_tonumber(L, TIMEOUT_MS) == HUGE_VAL)
+        return SNECK_FOREVER;
+    return check_ms(L, TIMEOUT_MS, "timeout_ms", 0);
+}
+
+static int start_try(lua_State *L, sneck_op **out)
+{
+    size_t key_len, value_len;
+    sneck_client *client = core_check_client(L, CLIENT)->client;
+    const char *key = check_some(L, KEY, "the key", &key_len);
+    const char *value = check_some(L, VALUE, "the value", &value_len);
+    int64_t expire_ms = check_ms(L, EXPIRE_MS, "expire_ms", SNECK_TTL_MIN_MS);
+    return sneck_try_lock_start(out, client, NULL, key, key_len, value, value_len, expire_ms,
+                                check_timeout(L));
+}
+
+static int start_release(lua_State *L, sneck_op **out)
+{
+    size_t key_len, value_len;
+    sneck_client *client = core_check_client(L, CLIENT)->client;
+    const char *key = check_some(L, KEY, "the key", &key_len);
+    const char *value = check_some(L, VALUE, "the value", &value_len);
+    return sneck_release_lock_start(out, client, NULL, key, key_len, value, value_len);
+}
+
+typedef int start_function(lua_State *L, sneck_op **out);
+
+static int begin(lua_State *L, int arguments, start_function *start)
+{
+    lua_settop(L, arguments);
+    core_op *op = core_new_op(L);
+    return core_return_op(L, start(L, &op->op));
+}
+
+static int run(lua_State *L, int arguments, start_function *start)
+{
+    lua_settop(L, arguments);
+    core_op *op = core_new_op(L);
+    return core_return_result(L, start(L, &op->op), op);
+}
+
+int core_client_try_lock(lua_State *L)
+{
+    return run(L, TIMEOUT_MS, start_try);
+}
+
+int core_client_try_lock_start(lua_State *L)
+{
+    return begin(L, TIMEOUT_MS, start_try);
+}
+
+int core_client_release_lock(lua_State *L)
+{
+    return run(L, VALUE, start_release);
+}
+
+int core_client_release_lock_start(lua_State *L)
+{
+    return begin(L, VALUE, start_release);
+}
