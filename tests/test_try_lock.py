@@ -80,9 +80,9 @@ def test_old_code_and_try_lock_exclude_each_other(client: sneck.Client) -> None:
 
 def test_who_waits_for_a_plain_setnx_is_told_that_it_never_expires(client: sneck.Client) -> None:
     assert client.execute("SETNX", "door", "theirs") == 1
-    with pytest.raises(sneck.LockTimeout, match="without an expiry: it may never end"):
-        with client.lock("door", wait=0.05):
-            pass
+    never = pytest.raises(sneck.LockTimeout, match="without an expiry: it may never end")
+    with never, client.lock("door", wait=0.05):
+        pass
     assert client.force_release("door")
     assert client.try_lock("door", "mine", 60000)
 

@@ -7,6 +7,7 @@ local arguments = require "arguments"
 local casefile = require "casefile"
 local outcome = require "outcome"
 local sneck = require "sneck"
+local try_lock = require "try_lock"
 
 local flag, limit, milliseconds, seconds, value_of, whole = arguments.flag, arguments.limit,
   arguments.milliseconds, arguments.seconds, arguments.value_of, arguments.whole
@@ -391,24 +392,7 @@ function verbs.force_release(self, words)
   return failure or outcome.yes(held)
 end
 
-function verbs.try_lock(self, words, leave)
-  local given = arguments.read(words, 2, "expire", "wait")
-  local key, value, options = given[1], given[2], given.options
-  local expire_ms = math.tointeger(tonumber(options.expire or "60000"))
-  local timeout_ms = options.wait == "forever" and math.huge
-    or math.tointeger(tonumber(options.wait or "0"))
-  local client = self:made()
-  if leave then
-    return self:start(nil, client.try_lock_start, client, key, value, expire_ms, timeout_ms)
-  end
-  return done(client.try_lock, client, key, value, expire_ms, timeout_ms)
-end
-
-function verbs.release_lock(self, words)
-  local given = arguments.read(words, 2)
-  local client = self:made()
-  return done(client.release_lock, client, given[1], given[2])
-end
+try_lock.add(verbs, done)
 
 function verbs.stats(self, words)
   local name = arguments.read(words, 1)[1]

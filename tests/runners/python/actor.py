@@ -427,13 +427,15 @@ class Actor:
         wait = given.options.get("wait", b"0")
         expire_ms = int(given.options.get("expire", b"60000"))
         timeout_ms = None if wait == b"forever" else int(wait)
-        if self._made().try_lock(*given.places, expire_ms, timeout_ms):
+        key, locked_by = given.places
+        if self._made().try_lock(key, locked_by, expire_ms, timeout_ms):
             return outcome.OK
         return outcome.fail("BUSY" if wait == b"0" else "TIMEOUT")
 
     def _verb_release_lock(self, given: Arguments) -> Outcome:
         given.check(2)
-        released = self._made().release_lock(*given.places)
+        key, locked_by = given.places
+        released = self._made().release_lock(key, locked_by)
         return outcome.OK if released else outcome.fail("NOT_OWNER")
 
     def _verb_stats(self, given: Arguments) -> Outcome:
