@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import sneck
+import sneck.aio
 from sneck.testing import Server
 
 
@@ -145,3 +147,33 @@ def test_times_are_whole_milliseconds(
 def test_none_as_the_timeout_is_no_limit(client: sneck.Client) -> None:
     client.execute("SET", "door", "theirs", "PX", 200)
     assert client.try_lock("door", "mine", 60000, None)
+
+
+def test_a_cancelled_task_that_waits_leaves_nothing_behind(
+    server: Server, client: sneck.Client
+) -> None:
+    async def cancel_a_waiter() -> None:
+        async with sneck.aio.connect(server.url) as waiting:
+            task = asyncio.create_task(waiting.try_lock("door", "1", 60000, None))
+            while not client.waiters("door"):
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)  # its answer, too
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    assert client.try_lock("door", "1", 60000)
+    asyncio.run(cancel_a_waiter())
+    assert client.waiters("door") == []
+    assert client.release_lock("door", "1")
+    assert client.execute("EXISTS", "door") == 0
+
+
+def test_a_call_that_is_cancelled_under_way_is_unknown(client: sneck.Client) -> None:
+    link = client._link()
+    op = link.try_lock("door", "1", 60000, 0)
+    op.cancel()
+    assert op.status == "UNKNOWN"
+    with pytest.raises(sneck.OutcomeUnknown, match="it may be ours"):
+        op.result()
+    link.close()
