@@ -53,6 +53,7 @@ build = {
             "bindings/lua/stay.c",
             "bindings/lua/steps.c",
             "bindings/lua/transaction.c",
+            "bindings/lua/try_lock.c",
             "bindings/lua/update.c",
             "bindings/lua/wait.c",
          },

@@ -175,6 +175,18 @@ typedef struct core_client {
 
 core_client *core_check_client(lua_State *L, int arg);
 
+/* Methods of clients. */
+int core_client_try_lock(lua_State *L);
+int core_client_try_lock_start(lua_State *L);
+int core_client_release_lock(lua_State *L);
+int core_client_release_lock_start(lua_State *L);
+
+/* Start these on a link, NULL: on one of the client's own. The arguments are from `first`
+ * on, the client being the first. */
+int core_start_try_lock(lua_State *L, int level, int first, sneck_link *link, sneck_op **out);
+int core_start_release_lock(lua_State *L, int level, int first, sneck_link *link,
+                            sneck_op **out);
+
 enum core_lock_kind {
     CORE_LOCK_PLAIN,
     CORE_LOCK_COUNTED, /* its coroutine may acquire it again */

@@ -181,6 +181,26 @@ static int link_execute(lua_State *L)
     return started(L, status, op);
 }
 
+/* (link, client, key, value, expire_ms, timeout_ms) */
+static int link_try_lock(lua_State *L)
+{
+    core_link *self = check_link(L);
+    lua_settop(L, 6);
+    core_op *op = new_op(L);
+    int status = core_start_try_lock(L, CORE_USER_LEVEL, 2, self->link, &op->op);
+    return started(L, status, op);
+}
+
+/* (link, client, key, value) */
+static int link_release_lock(lua_State *L)
+{
+    core_link *self = check_link(L);
+    lua_settop(L, 4);
+    core_op *op = new_op(L);
+    int status = core_start_release_lock(L, CORE_USER_LEVEL, 2, self->link, &op->op);
+    return started(L, status, op);
+}
+
 /* -------------------------------------------------------------------- driving */
 
 static int link_step(lua_State *L)
@@ -256,6 +276,8 @@ static const luaL_Reg methods[] = {
     {"waiters", link_waiters},
     {"force_release", link_force_release},
     {"execute", link_execute},
+    {"try_lock", link_try_lock},
+    {"release_lock", link_release_lock},
     {"step", link_step},
     {"ended", link_ended},
     {"fds", link_fds},

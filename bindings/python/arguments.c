@@ -155,3 +155,20 @@ int core_seconds_arg(PyObject *value, const char *what, bool zero_allowed,
     *out_ms = ms < 1.0 ? 1 : (int64_t)ms;
     return 0;
 }
+
+/* Too large an int is as good as endless, and no negative one has a meaning of its own. */
+int core_ms_arg(PyObject *value, const char *what, int64_t *out_ms)
+{
+    int overflow = 0;
+    long long ms;
+
+    if (PyBool_Check(value) || !PyLong_Check(value))
+        return wrong_type(value, what, "int");
+    ms = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (ms == -1 && PyErr_Occurred())
+        return -1;
+    if (overflow != 0 || ms < 0)
+        ms = overflow > 0 ? INT64_MAX : INT64_MIN;
+    *out_ms = ms;
+    return 0;
+}

@@ -236,6 +236,12 @@ static PyMethodDef methods[] = {
       PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, renew, "
                 "max_hold,\n       fence, listens, /)\n--\n\n"
                 "Make a lock of the class `cls` that owns `token`.") },
+    { "_try_lock", CORE_METHOD(core_client_try_lock), METH_FASTCALL,
+      PyDoc_STR("_try_lock($self, key, value, expire_ms, timeout_ms, /)\n--\n\n"
+                "Take a lock by a value of the caller's, and tell whether it was free.") },
+    { "_release_lock", CORE_METHOD(core_client_release_lock), METH_FASTCALL,
+      PyDoc_STR("_release_lock($self, key, value, /)\n--\n\n"
+                "Release a lock if it has this value, and tell whether it had.") },
     { "_transaction", CORE_METHOD(core_client_transaction), METH_FASTCALL,
       PyDoc_STR("_transaction($self, function, keys, attempts, wait, guard, /)\n--\n\n"
                 "Run a function of a Transaction until its writes are "

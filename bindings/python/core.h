@@ -127,6 +127,9 @@ int core_text_arg(PyObject *value, const char *what, const char **out);
 int core_seconds_arg(PyObject *value, const char *what, bool zero_allowed,
                      int64_t *out_ms);
 
+/* An int of milliseconds; the library refuses what is out of its range. */
+int core_ms_arg(PyObject *value, const char *what, int64_t *out_ms);
+
 /* ------------------------------------------------------------------- words */
 
 #define CORE_FEW_WORDS 8 /* commands of so many words need no allocation */
@@ -282,6 +285,15 @@ PyObject *core_alloc(PyObject *cls, PyTypeObject *base);
 
 /* The end of every tp_dealloc: gives back the memory and the type. */
 void core_dealloc(PyObject *self);
+
+/* Client._try_lock(key, value, expire_ms, timeout_ms) and Client._release_lock(key, value);
+ * and ops on a link that do the same. */
+PyObject *core_client_try_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+PyObject *core_client_release_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+PyObject *core_begin_try_lock(core_client *client, sneck_link *link, PyObject *const *args,
+                              Py_ssize_t nargs);
+PyObject *core_begin_release_lock(core_client *client, sneck_link *link, PyObject *const *args,
+                                  Py_ssize_t nargs);
 
 /* Client.execute(*args) and the conversion of its result. */
 PyObject *core_client_execute(PyObject *self, PyObject *const *args,

@@ -295,6 +295,22 @@ static PyObject *link_execute(PyObject *object, PyObject *const *args, Py_ssize_
     return result;
 }
 
+static PyObject *link_try_lock(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+{
+    sneck_link *link = open_link(object);
+    core_client *client = (core_client *)((core_link *)object)->owner;
+
+    return link ? core_begin_try_lock(client, link, args, nargs) : NULL;
+}
+
+static PyObject *link_release_lock(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+{
+    sneck_link *link = open_link(object);
+    core_client *client = (core_client *)((core_link *)object)->owner;
+
+    return link ? core_begin_release_lock(client, link, args, nargs) : NULL;
+}
+
 /* -------------------------------------------------------------------- type */
 
 static void link_dealloc(PyObject *object)
@@ -340,6 +356,12 @@ static PyMethodDef methods[] = {
     { "force_release", link_force_release, METH_O,
       PyDoc_STR("force_release($self, lock, /)\n--\n\n"
                 "Start to take it away.") },
+    { "try_lock", CORE_METHOD(link_try_lock), METH_FASTCALL,
+      PyDoc_STR("try_lock($self, key, value, expire_ms, timeout_ms, /)\n--\n\n"
+                "Start to take a lock by a value of the caller's.") },
+    { "release_lock", CORE_METHOD(link_release_lock), METH_FASTCALL,
+      PyDoc_STR("release_lock($self, key, value, /)\n--\n\n"
+                "Start to release a lock that has this value.") },
     { "execute", CORE_METHOD(link_execute), METH_FASTCALL,
       PyDoc_STR("execute($self, /, *args)\n--\n\n"
                 "Start a command.") },

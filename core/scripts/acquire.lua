@@ -2,7 +2,8 @@
 -- KEYS[1] the lock, KEYS[2] the queue; KEYS[3] the last fence, where one is wanted.
 -- ARGV[1] our token, ARGV[2] ttl in ms; ARGV[3] our entry in the queue, or '' not
 -- to wait; ARGV[4] an entry of ours that this one replaces, or '' for none;
--- ARGV[5] '1' when we have been in the queue already.
+-- ARGV[5] '1' when we have been in the queue already; ARGV[6] what the key is to hold
+-- when it is ours, where that is not our token: then the lock is handed to us by our token.
 -- Returns 1, or our fence, when it is ours now (also when it was: a repeat is harmless,
 -- and starts the lease anew), else {PTTL in ms or -1, the holder's token, cut, and how
 -- many wait before us, -1 when we do not}; to who has just joined a long queue, and
@@ -34,7 +35,7 @@ if held == token then
     if type(ours) == 'table' then
         return ours
     end
-    local set = redis.pcall('SET', KEYS[1], token, 'PX', ttl)
+    local set = redis.pcall('SET', KEYS[1], ARGV[6] or token, 'PX', ttl)
     if set.err then
         return set
     end

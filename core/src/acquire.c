@@ -15,6 +15,12 @@
  * taken for another acquire's. Invariant: whoever ends the op otherwise than OK
  * or UNKNOWN has sent what removes the token and the entry in the queue, or has
  * the server's word that they are not there.
+ *
+ * The key holds the token, but for try_lock(), whose caller chooses the value. Two may
+ * choose the same. So the token still stands for the op in the queue, whoever releases
+ * the lock puts the token into the key, and acquire.lua puts the value in its place;
+ * the value is never taken for ours. A lost reply to what may have done so is a doubt
+ * that only another value in the key, or our turn, ends.
  */
 #include "acquire.h"
 
@@ -51,8 +57,8 @@ static void set_lock(struct acquire *a)
     a->phase = SETTING;
     sneck__acquire_expect(a);
     sneck__op_send(&a->base.op, (struct command){6,
-        (const char *const[]){"SET", lock->name, a->token, "NX", "PX", a->ttl},
-        (const size_t[]){3, lock->name_len, a->token_len, 2, 2, a->ttl_len}});
+        (const char *const[]){"SET", lock->name, a->value, "NX", "PX", a->ttl},
+        (const size_t[]){3, lock->name_len, a->value_len, 2, 2, a->ttl_len}});
 }
 
 /* After fork() the op goes on in the parent. Here it must neither ask for the lock nor
@@ -69,7 +75,20 @@ static void clean_up(struct acquire *a)
     sneck__lock_op_clean_up(&a->base, a->token, a->token_len, a->token, a->entry_len);
 }
 
+bool sneck__acquire_chosen(const struct acquire *a)
+{
+    return a->value != a->token;
+}
+
 /* -------------------------------------------------------------------- ending */
+
+/* Not to be undone: the value may be another's. */
+static void end_in_doubt(struct acquire *a, const char *why)
+{
+    sneck__op_end(&a->base.op, SNECK_UNKNOWN, "%s: %s, so it may be ours; release it with its value"
+                  " if nobody else uses that, or let it expire", a->base.lock->what, why);
+    clean_up(a);
+}
 
 static void count_end(struct acquire *a)
 {
@@ -114,18 +133,33 @@ void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder)
     describe_holder(holder, who);
     if (a->wait_ms == 0)
         sneck__op_end(&a->base.op, SNECK_BUSY, "%s: %s", a->base.lock->what, who);
+    else if (a->in_doubt)
+        end_in_doubt(a, "a reply was lost, and the key holds this value since");
     else
         sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: not free within %lld ms; %s",
                       a->base.lock->what, (long long)a->wait_ms, who);
     count_end(a);
 }
 
-void sneck__acquire_too_slow(struct acquire *a)
+static void end_too_slow(struct acquire *a)
 {
+    if (a->in_doubt) {
+        end_in_doubt(a, "the server's answer took longer than the expiry");
+        return;
+    }
     clean_up(a);
     sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: the server's answer took longer than the ttl"
                   " of %lld ms; use a longer one", a->base.lock->what,
                   (long long)a->base.lock->ttl_ms);
+}
+
+void sneck__acquire_late(struct acquire *a)
+{
+    a->in_doubt = sneck__acquire_chosen(a);
+    if (sneck__acquire_time_left(a))
+        sneck__wait_next(a); /* start the lease anew */
+    else
+        end_too_slow(a);
 }
 
 static void stay_out(struct acquire *a)
@@ -156,16 +190,25 @@ static void set_reply(struct acquire *a, const redisReply *reply)
         int64_t deadline_ms = sneck__validity_ms(a->sent_ms, a->base.lock->ttl_ms);
         if (sneck__now_ms() < deadline_ms)
             sneck__acquire_won(a, deadline_ms);
-        else if (sneck__acquire_time_left(a))
-            sneck__wait_next(a); /* the answer came too late: start the lease anew */
         else
-            sneck__acquire_too_slow(a);
+            sneck__acquire_late(a);
     } else if (reply->type == REDIS_REPLY_NIL) {
         a->contended = true;
         sneck__wait_next(a);
     } else {
         sneck__op_end_reply(&a->base.op, reply, a->base.lock->what);
     }
+}
+
+static void fail_waiting(struct acquire *a, const redisReply *reply)
+{
+    if (a->in_doubt) {
+        end_in_doubt(a, "a reply was lost, and the server refuses to tell more");
+        return;
+    }
+    if (a->queued_ms || a->uncertain)
+        clean_up(a);
+    sneck__op_end_reply(&a->base.op, reply, a->base.lock->what);
 }
 
 static bool acquire_reply(sneck_op *op, redisReply *reply)
@@ -178,11 +221,8 @@ static bool acquire_reply(sneck_op *op, redisReply *reply)
         sneck__wait_retry(a);
     else if (a->phase == SETTING)
         set_reply(a, reply);
-    else if (!sneck__wait_reply(a, reply)) {
-        if (a->queued_ms || a->uncertain)
-            clean_up(a);
-        sneck__op_end_reply(op, reply, a->base.lock->what);
-    }
+    else if (!sneck__wait_reply(a, reply))
+        fail_waiting(a, reply);
     return false;
 }
 
@@ -194,6 +234,7 @@ static void acquire_lost(sneck_op *op, bool sent)
         return;
     }
     a->uncertain = a->uncertain || sent || a->queued_ms != 0;
+    a->in_doubt = a->in_doubt || (sent && sneck__acquire_chosen(a));
     a->granted = false;
     sneck__op_set_timer(op, NEVER_MS);
     bool gone = op->link->fail_status == SNECK_CONNECTION;
@@ -206,13 +247,30 @@ static void acquire_lost(sneck_op *op, bool sent)
         end_unknown(a);
 }
 
+/* Makes sure that the request under way is never done. False: it may be. */
+static bool withdraw(struct acquire *a)
+{
+    sneck_op *op = &a->base.op;
+    if (op->in_flight == 0)
+        return true;
+    if (!op->pooled || !sneck__link_unsent(op->link, op))
+        return false;
+    sneck__link_abandon(op->link, op);
+    op->in_flight = 0;
+    op->link->answered = false; /* or else it would leave on the next connection */
+    sneck__link_fail(op->link, "given up before it was sent");
+    return true;
+}
+
 /* No answer came in time for the last request. */
 static void give_up(struct acquire *a)
 {
     sneck_op *op = &a->base.op;
     const char *what = a->base.lock->what;
     const char *place = a->base.lock->client->address.text;
-    if (sneck__link_unsent(op->link, op) && !a->uncertain) {
+    if (sneck__acquire_chosen(a) && (a->in_doubt || !withdraw(a))) {
+        end_in_doubt(a, "no answer came before the wait ended");
+    } else if (sneck__link_unsent(op->link, op) && !a->uncertain) {
         sneck__op_end(op, SNECK_CONNECTION, "%s: %s: not connected when the wait of %lld ms"
                       " ended; nothing was done", what, place, (long long)a->wait_ms);
         clean_up(a); /* the request is still queued, and may leave yet */
@@ -250,13 +308,17 @@ static bool acquire_message(sneck_op *op, const char *message, size_t len)
 static void acquire_cancel(sneck_op *op)
 {
     struct acquire *a = (struct acquire *)op;
-    if (op->in_flight > 0 || a->uncertain || a->queued_ms)
+    if (sneck__acquire_chosen(a) && (a->in_doubt || !withdraw(a)))
+        end_in_doubt(a, "cancelled while the server may have been doing it");
+    else if (op->in_flight > 0 || a->uncertain || a->queued_ms)
         clean_up(a);
 }
 
 static void acquire_clear(sneck_op *op)
 {
     struct acquire *a = (struct acquire *)op;
+    if (sneck__acquire_chosen(a))
+        free(a->value);
     free(a->token);
     free(a->former);
     sneck__lock_op_clear(op);
@@ -285,6 +347,10 @@ static const char *make_token(struct acquire *a)
     if (!a->token)
         return "out of memory";
     memcpy(a->token, token, a->token_len);
+    if (!a->value) {
+        a->value = a->token;
+        a->value_len = a->token_len;
+    }
     memcpy(&a->random, token + a->token_len - sizeof a->random, sizeof a->random);
     return NULL;
 }
@@ -318,17 +384,44 @@ static void begin(struct acquire *a, int64_t wait_ms)
         set_lock(a);
 }
 
-int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
-                             int64_t wait_ms)
+static struct acquire *new_acquire(sneck_lock *lock, sneck_link *link)
 {
     if (lock->client->quorum)
         return sneck__quorum_acquire_start(out, lock, link, wait_ms);
     struct acquire *a = sneck__lock_op_new(sizeof *a, &acquire_class, lock, link);
-    if (!a)
-        return SNECK_NO_MEMORY;
-    a->fork_count = sneck__fork_count();
+    if (a)
+        a->fork_count = sneck__fork_count();
+    return a;
+}
+
+static void start_acquire(sneck_op **out, struct acquire *a, int64_t wait_ms)
+{
     if (a->base.op.status == SNECK_PENDING)
         begin(a, wait_ms);
     *out = &a->base.op;
+}
+
+int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
+                             int64_t wait_ms)
+{
+    struct acquire *a = new_acquire(lock, link);
+    if (!a)
+        return SNECK_NO_MEMORY;
+    start_acquire(out, a, wait_ms);
+    return SNECK_OK;
+}
+
+int sneck__acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link, int64_t wait_ms,
+                         const void *value, size_t value_len)
+{
+    char *copy = malloc(value_len);
+    struct acquire *a = copy ? new_acquire(lock, link) : NULL;
+    if (!a) {
+        free(copy);
+        return SNECK_NO_MEMORY;
+    }
+    a->value = memcpy(copy, value, value_len);
+    a->value_len = value_len;
+    start_acquire(out, a, wait_ms);
     return SNECK_OK;
 }

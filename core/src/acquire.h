@@ -24,6 +24,7 @@ struct acquire {
     bool answered;                  /* the server was there once */
     bool uncertain;                 /* a lost request may have taken the lock */
     bool contended;                 /* it was found busy */
+    bool in_doubt;                  /* a lost request may have set the key to a chosen value */
     uint32_t random;
     int64_t holder_ttl_ms;          /* of whoever had it when we asked last */
     bool holder_foreign;
@@ -41,12 +42,25 @@ struct acquire {
     char *token;                    /* owned; the beginning of our entry in the queue, if we have
                                      * one: "token inbox ttl", or with " f" for a fence */
     char *former;                   /* owned; an entry of ours whose inbox is gone, or NULL */
+    char *value;                    /* what the key holds when it is ours: the token; or owned,
+                                     * and chosen by the caller */
+    size_t value_len;
 };
+
+/* As sneck_lock_acquire_start(), but the key is to hold the value. */
+int sneck__acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link, int64_t wait_ms,
+                         const void *value, size_t value_len);
+
+/* Its value is chosen by the caller: others may use the same, so that the key does not
+ * tell whether it is ours. */
+bool sneck__acquire_chosen(const struct acquire *a);
 
 /* acquire.c: how it ends. */
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms);
 void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder);
-void sneck__acquire_too_slow(struct acquire *a);
+
+/* It is ours, or was: the answer took longer than the lease. Goes on while there is time. */
+void sneck__acquire_late(struct acquire *a);
 
 /* Notes the time before a request, and for how long its answer is waited for. */
 void sneck__acquire_expect(struct acquire *a);

@@ -2,7 +2,7 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "94b8354ebbdcae39bdf664d421944386a141160a",
+    "e3085f635908c005b529a5874d6a48e0c9da5ebb",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
@@ -88,7 +88,7 @@ static const struct script script_acquire = {
     "if type(ours) == 'table' then\n"
     "return ours\n"
     "end\n"
-    "local set = redis.pcall('SET', KEYS[1], token, 'PX', ttl)\n"
+    "local set = redis.pcall('SET', KEYS[1], ARGV[6] or token, 'PX', ttl)\n"
     "if set.err then\n"
     "return set\n"
     "end\n"

@@ -47,6 +47,7 @@
 #include "text.c"
 #include "token.c"
 #include "transact.c"
+#include "try_lock.c"
 #include "tx.c"
 #include "tx_begin.c"
 #include "tx_commit.c"

@@ -97,9 +97,10 @@ static void ask(struct acquire *a, const char *entry, size_t entry_len, const ch
 {
     a->phase = ASKING;
     sneck__acquire_expect(a);
-    sneck__lock_op_script(&a->base, a->base.lock->kind->acquire, 5,
-        (const char *const[]){a->token, a->ttl, entry, former, a->queued_ms ? "1" : "0"},
-        (const size_t[]){a->token_len, a->ttl_len, entry_len, former_len, 1});
+    sneck__lock_op_script(&a->base, a->base.lock->kind->acquire,
+        sneck__acquire_chosen(a) ? 6 : 5,
+        (const char *const[]){a->token, a->ttl, entry, former, a->queued_ms ? "1" : "0", a->value},
+        (const size_t[]){a->token_len, a->ttl_len, entry_len, former_len, 1, a->value_len});
 }
 
 /* Asks with an entry, and so stays in the queue or joins it. */
@@ -196,11 +197,19 @@ static void far_back(struct acquire *a)
     set_timer(a, heartbeat(a));
 }
 
+/* Of a long value the server tells the beginning only. */
+static bool is_value(const struct acquire *a, const redisReply *held)
+{
+    size_t len = (size_t)held->len;
+    return len <= a->value_len && memcmp(held->str, a->value, len) == 0;
+}
+
 static void not_free(struct acquire *a, const redisReply *const *reply)
 {
     sneck_holder holder;
     int64_t rank = reply[2]->integer;
     a->uncertain = false;
+    a->in_doubt = a->in_doubt && is_value(a, reply[1]);
     a->contended = true;
     sneck__token_read(&holder, reply[1]->str, (size_t)reply[1]->len, reply[0]->integer);
     a->holder_ttl_ms = holder.ttl_ms;
@@ -220,10 +229,11 @@ static void not_free(struct acquire *a, const redisReply *const *reply)
 
 /* -------------------------------------------------------------------- grants */
 
-/* Also where whoever granted the lock could not make our fence: to ask makes it. */
+/* To ask also makes the fence that whoever granted the lock could not make, and puts a
+ * chosen value in the place of our token. */
 static void confirm(struct acquire *a)
 {
-    if (wants_fence(a) && a->fence == 0) {
+    if (sneck__acquire_chosen(a) || (wants_fence(a) && a->fence == 0)) {
         ask_outside(a);
         return;
     }
@@ -247,7 +257,7 @@ static void take_grant(struct acquire *a, bool in_doubt)
                                              lock->ttl_ms);
     atomic_fetch_add(&lock->client->counters.handoffs, 1);
     a->granted = false;
-    if (!in_doubt && clocks_agree && (a->fence != 0 || !wants_fence(a)) && a->grant_ttl_ms == lock->ttl_ms &&
+    if (!in_doubt && !sneck__acquire_chosen(a) && clocks_agree && (a->fence != 0 || !wants_fence(a)) && a->grant_ttl_ms == lock->ttl_ms &&
         deadline_ms - sneck__now_ms() > lock->ttl_ms / 2)
         sneck__acquire_won(a, deadline_ms);
     else
@@ -320,10 +330,8 @@ static void is_ours(struct acquire *a, int64_t fence)
     a->uncertain = a->granted = false;
     if (sneck__now_ms() < deadline_ms)
         sneck__acquire_won(a, deadline_ms);
-    else if (sneck__acquire_time_left(a))
-        sneck__wait_next(a);
     else
-        sneck__acquire_too_slow(a);
+        sneck__acquire_late(a);
 }
 
 static void lost_grant(struct acquire *a)

@@ -109,6 +109,11 @@ function client_methods:stats()
     return self.blocking:stats()
 end
 
+--- The addresses of its servers.
+function client_methods:servers()
+    return self.blocking:servers()
+end
+
 --- Ends what waits, with INTERRUPTED, and closes the client. Needs no coroutine.
 function client_methods:close()
     self.pump:close()
@@ -135,6 +140,24 @@ function client_methods:force_release(name)
         link:force_release(make(2, self.blocking.lock, self.blocking, name)))
 end
 
+--- Sets a key to a value of the caller's if it does not exist; times in milliseconds.
+-- A coroutine that is closed meanwhile has not got it.
+function client_methods:try_lock(key, value, expire_ms, timeout_ms)
+    local shared, client = self.pump, self.blocking
+    local link = shared:enter()
+    return shared:await(function(ended)
+        if ended:result() then -- taken, but the coroutine was not told any more
+            shared:go_on((shared.link:release_lock(client, key, value)))
+        end
+    end, link:try_lock(client, key, value, expire_ms, timeout_ms))
+end
+
+--- Releases what try_lock() took. Once begun it is done, even if the coroutine is closed.
+function client_methods:release_lock(key, value)
+    local link = self.pump:enter()
+    return self.pump:await(false, link:release_lock(self.blocking, key, value))
+end
+
 -- ----------------------------------------------------------------------- locks
 
 local function wrap(client, lock)
@@ -149,6 +172,11 @@ end
 --- Makes a lock that owns a token.
 function client_methods:adopt(name, token, given)
     return wrap(self, make(2, self.blocking.adopt, self.blocking, name, token, given))
+end
+
+--- Makes a timestamp lock.
+function client_methods:legacy_lock(name, given)
+    return wrap(self, make(2, self.blocking.legacy_lock, self.blocking, name, given))
 end
 
 --- Makes a lock that its coroutine may acquire again.

@@ -172,6 +172,28 @@ class Client(_core.Client):
         """
         return self.lock(name)._force_release()
 
+    def try_lock(
+        self, key: str | bytes, value: str | bytes, expire_ms: int, timeout_ms: int | None = 0
+    ) -> bool:
+        """Do `SET key value NX PX expire_ms` until it succeeds, and tell whether it did.
+
+        The caller chooses the value, and others may use the same: they exclude each
+        other. Waits for `timeout_ms` milliseconds at most, None for ever, in the lock's
+        queue. The client's prefix is put before the key. Raises OutcomeUnknown when a
+        reply was lost, so that the key may hold the value until it expires,
+        ConnectionError, ServerError, ValueError and TypeError.
+        """
+        return self._try_lock(key, value, expire_ms, timeout_ms)
+
+    def release_lock(self, key: str | bytes, value: str | bytes) -> bool:
+        """Release what try_lock() took, if the key still holds the value; tell whether it did.
+
+        Whoever waits first has the lock then. False: it had expired, or was deleted or
+        taken, and nothing was changed. Raises OutcomeUnknown when the reply was lost,
+        ConnectionError, ServerError, ValueError and TypeError.
+        """
+        return self._release_lock(key, value)
+
     def update(
         self,
         key: str | bytes,

@@ -152,7 +152,11 @@ end
 --- Lets a lock that was held be released without anybody who waits for that. Throws
 -- nothing, and needs no coroutine.
 function pump:release_later(lock)
-    local op = self.link:settle(lock)
+    self:go_on((self.link:settle(lock)))
+end
+
+--- Lets an op that was started go on without anybody who waits for it.
+function pump:go_on(op)
     if op and op ~= true and self.here then
         self.waiters[op] = DETACHED
         changed(self)

@@ -189,6 +189,34 @@ class Client:
         was_held: bool = op.result()
         return was_held
 
+    async def try_lock(
+        self, key: str | bytes, value: str | bytes, expire_ms: int, timeout_ms: int | None = 0
+    ) -> bool:
+        """Do `SET key value NX PX expire_ms` until it succeeds, and tell whether it did.
+
+        As sneck.Client.try_lock(). A task that is cancelled while a request is under way
+        may leave the value until it expires, since it may be another's as well.
+        """
+        driver = self._driver()
+        op = driver.link.try_lock(key, value, expire_ms, timeout_ms)
+        try:
+            await driver.wait(op)
+        except BaseException:
+            if op.status == "OK":
+                driver.begin(driver.link.release_lock(key, value))
+            raise
+        return _told(op, "BUSY", "TIMEOUT")
+
+    async def release_lock(self, key: str | bytes, value: str | bytes) -> bool:
+        """Release what try_lock() took, if the key still holds the value; tell whether it did.
+
+        As sneck.Client.release_lock(). It is done even if the task is cancelled meanwhile.
+        """
+        driver = self._driver()
+        op = driver.link.release_lock(key, value)
+        await driver.finish(op)
+        return _told(op, "NOT_OWNER")
+
     async def execute(self, *args: Value) -> _Reply:
         """Send one command and give its reply.
 
@@ -344,6 +372,14 @@ class Client:
     ) -> None:
         """Close the client."""
         await self.aclose()
+
+
+def _told(op: _core.Op, *refusals: str) -> bool:
+    """Tell whether an op succeeded; raise what is no refusal."""
+    if op.status in refusals:
+        return False
+    op.result()
+    return True
 
 
 def _expiry(ttl: float | None) -> tuple[str] | tuple[str, int]:

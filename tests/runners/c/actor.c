@@ -538,8 +538,8 @@ const char *actor_run(struct actor *actor, const struct words *step, size_t coun
         return wrong;
     if (actor->waiting)
         return "the actor is still waiting";
-    if (leave && !word_is(a.verb, "acquire"))
-        return "only an acquire may be left waiting";
+    if (leave && !word_is(a.verb, "acquire") && !word_is(a.verb, "try_lock"))
+        return "only an acquire or a try may be left waiting";
     if (leave && arguments_text(&a, "owner"))
         return "an owner's acquire is not left waiting";
     if (word_is(a.verb, "connect"))
@@ -561,6 +561,8 @@ const char *actor_run(struct actor *actor, const struct words *step, size_t coun
         wrong = actor_run_lease(actor, &a, &known, outcome);
     if (!known)
         wrong = actor_run_rlock(actor, &a, &known, outcome);
+    if (!known)
+        wrong = actor_run_try_lock(actor, &a, leave, &known, outcome);
     return known ? wrong : run_verb(actor, &a, leave, outcome);
 }
 

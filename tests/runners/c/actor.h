@@ -63,6 +63,10 @@ const char *actor_run_lease(struct actor *actor, const struct arguments *a, bool
 const char *actor_run_rlock(struct actor *actor, const struct arguments *a, bool *known,
                             struct words *outcome);
 
+/* The verbs of locks that are a key and a value. */
+const char *actor_run_try_lock(struct actor *actor, const struct arguments *a, bool leave,
+                               bool *known, struct words *outcome);
+
 /* For these verbs. The actor's object for the name; NULL, with an outcome, when it
  * cannot be made. */
 sneck_lock *actor_lock(struct actor *actor, const struct word *name, struct words *outcome);

@@ -86,6 +86,9 @@ static int run_function(struct call *call)
         return run_update(call);
     case CALL_COMPARE:
         return run_compare(call);
+    case CALL_TRY_LOCK:
+    case CALL_RELEASE_LOCK:
+        return run_try_lock(call);
     default:
         return run_execute(call);
     }
@@ -102,12 +105,15 @@ static void *run(void *data)
 
 static void finish(struct call *call)
 {
-    if (call->kind > CALL_EXECUTE) /* it has its own message and code word */
-        return;
-    const char *message = call->rlock  ? sneck_rlock_error(call->rlock)
+    if (call->kind == CALL_UPDATE || call->kind == CALL_COMPARE)
+        return; /* it has its own message and code word */
+    bool has_message = call->kind == CALL_TRY_LOCK || call->kind == CALL_RELEASE_LOCK;
+    const char *message = has_message  ? call->error
+                          : call->rlock  ? sneck_rlock_error(call->rlock)
                           : call->lock ? sneck_lock_error(call->lock)
                                        : sneck_client_error(call->client);
-    snprintf(call->error, sizeof call->error, "%s", call->status ? message : "");
+    if (!has_message)
+        snprintf(call->error, sizeof call->error, "%s", call->status ? message : "");
     if (call->status == SNECK_SERVER)
         find_server_code(call->server_code, sizeof call->server_code, message);
 }

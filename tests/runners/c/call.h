@@ -7,7 +7,7 @@
 
 enum call_kind {
     CALL_ACQUIRE, CALL_RELEASE, CALL_EXTEND, CALL_HOLDER, CALL_WAITERS, CALL_FORCE_RELEASE,
-    CALL_EXECUTE, CALL_UPDATE, CALL_COMPARE,
+    CALL_EXECUTE, CALL_UPDATE, CALL_COMPARE, CALL_TRY_LOCK, CALL_RELEASE_LOCK,
     /* those of an open transaction: */
     CALL_BEGIN, CALL_READ, CALL_WATCH, CALL_QUEUE, CALL_CONFLICTS, CALL_COMMIT, CALL_GIVE_UP,
 };
@@ -30,9 +30,12 @@ struct call {
     sneck_lock *lock;            /* NULL from CALL_EXECUTE on */
     sneck_rlock *rlock;          /* in its place, for one of its owners; or NULL */
     uint64_t owner;
-    int64_t ms;                  /* the wait of an acquire, the ttl of an extend or a write */
+    int64_t ms;                  /* the wait of an acquire or a try, the ttl of an extend or a
+                                  * write */
+    int64_t expire_ms;           /* of CALL_TRY_LOCK */
     struct words command;        /* of CALL_EXECUTE, CALL_READ and CALL_QUEUE; or all keys;
-                                  * or the key, the expected and the new value */
+                                  * or the key, the expected and the new value; or the key
+                                  * and the value of a lock */
     enum change change;          /* of CALL_UPDATE, with its argument */
     struct bytes argument;
     sneck_tx_options options;    /* of CALL_BEGIN and CALL_UPDATE */
@@ -70,6 +73,11 @@ void call_argv(const struct words *command, const void ***argv, size_t **len);
 /* CALL_UPDATE and CALL_COMPARE, which have blocking functions only. Return the status. */
 int run_update(struct call *call);
 int run_compare(struct call *call);
+
+/* CALL_TRY_LOCK and CALL_RELEASE_LOCK: by blocking functions, whose status this is, and
+ * started as ops. */
+int run_try_lock(struct call *call);
+int start_try_lock(sneck_op **op, struct call *call);
 
 /* The calls of an open transaction by sneck_transact(), on a thread of its own. As a
  * driver's functions. */

@@ -70,6 +70,9 @@ static int start_op(sneck_op **op, struct call *call)
         return sneck_lock_waiters_start(op, call->lock, call->link);
     case CALL_FORCE_RELEASE:
         return sneck_lock_force_release_start(op, call->lock, call->link);
+    case CALL_TRY_LOCK:
+    case CALL_RELEASE_LOCK:
+        return start_try_lock(op, call);
     default:
         return start_execute(op, call);
     }

@@ -7,6 +7,7 @@ local arguments = require "arguments"
 local casefile = require "casefile"
 local outcome = require "outcome"
 local sneck = require "sneck"
+local try_lock = require "try_lock"
 
 local limit, milliseconds, seconds = arguments.limit, arguments.milliseconds, arguments.seconds
 local value_of, whole = arguments.value_of, arguments.whole
@@ -136,14 +137,15 @@ function actor:pump(limit_ms)
     if waiting.op:step() then
       self.waiting, under_way[waiting.op] = nil, nil
       local _, failure = try(waiting.op.result, waiting.op)
-      return token_of(waiting.lock, failure)
+      return waiting.lock and token_of(waiting.lock, failure) or failure or outcome.ok()
     end
     self.how.sleep(STEP_MS)
   end
 end
 
-function actor:start(lock, wait)
-  local op, failure = try(self.how.start, lock, wait)
+-- Leaves a call of an object waiting; one without a lock gives nothing.
+function actor:start(lock, object, call, ...)
+  local op, failure = try(self.how.start, object, call, ...)
   if not op then
     return failure
   end
@@ -232,7 +234,7 @@ function verbs.acquire(self, words, leave)
   elseif options.owner then
     return self:as_owner(options, acquire)
   end
-  return leave and self:start(lock, wait) or acquire()
+  return leave and self:start(lock, lock, "acquire", wait) or acquire()
 end
 
 -- Calls a method of the actor's re-entrant lock as an owner.
@@ -379,6 +381,8 @@ function verbs.force_release(self, words)
   local held, failure = try(client.force_release, client, arguments.read(words, 1)[1])
   return failure or outcome.yes(held)
 end
+
+try_lock.add(verbs, done)
 
 function verbs.stats(self, words)
   local name = arguments.read(words, 1)[1]
@@ -566,8 +570,8 @@ function actor:run(verb, words, leave)
     casefile.refuse("the actor is still waiting")
   elseif not verbs[verb] then
     casefile.refuse("unknown verb")
-  elseif leave and verb ~= "acquire" then
-    casefile.refuse("only an acquire may be left waiting")
+  elseif leave and verb ~= "acquire" and verb ~= "try_lock" then
+    casefile.refuse("only an acquire or a try may be left waiting")
   end
   return verbs[verb](self, words, leave)
 end

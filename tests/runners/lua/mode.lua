@@ -1,8 +1,8 @@
 -- How the runner's calls are done: blocking, with ops for those that are left waiting; or as
 -- coroutines of one loop, in which the runner itself is one.
 --
--- A mode has connect(url, options) and quorum(urls, options); start(lock, wait), which gives a
--- call left waiting with step(), true at its end, and result(); sleep(milliseconds); run(main),
+-- A mode has connect(url, options) and quorum(urls, options); start(object, call, ...), which
+-- gives a call left waiting with step(), true at its end, and result(); sleep(milliseconds); run(main),
 -- which returns what main does; and owner(), a coroutine that makes one call after the other: its
 -- call(function, ...) gives what pcall() would, and close() ends it.
 local async = require "sneck.async"
@@ -30,16 +30,19 @@ function mode.blocking(pause)
   return {
     connect = sneck.connect,
     quorum = sneck.quorum,
-    start = function(lock, wait) return lock:acquire_start(wait) end,
+    start = function(object, call, ...) return object[call .. "_start"](object, ...) end,
     sleep = pause,
     owner = resumed_owner,
     run = function(main) return main() end,
   }
 end
 
-local function start(loop, lock, wait)
+local function start(loop, object, call, ...)
   local results
-  loop:spawn(function() results = table.pack(pcall(lock.acquire, lock, wait)) end)
+  local arguments = table.pack(object, ...)
+  loop:spawn(function()
+    results = table.pack(pcall(object[call], table.unpack(arguments, 1, arguments.n)))
+  end)
   return {
     step = function() return results ~= nil end,
     result = function()
@@ -79,7 +82,7 @@ function mode.coroutine()
   return {
     connect = function(...) return async.connect(loop, ...) end,
     quorum = function(...) return async.quorum(loop, ...) end,
-    start = function(lock, wait) return start(loop, lock, wait) end,
+    start = function(...) return start(loop, ...) end,
     sleep = function(milliseconds) loop:sleep(milliseconds / 1000) end,
     owner = function() return spawned_owner(loop) end,
     run = function(main)

@@ -190,8 +190,8 @@ class Actor:
         """Do a verb. `leave`: it is expected to wait, so give it a moment only."""
         if self._waiting is not None:
             raise CaseError("the actor is still waiting")
-        if leave and verb != "acquire":
-            raise CaseError("only an acquire may be left waiting")
+        if leave and verb not in ("acquire", "try_lock"):
+            raise CaseError("only an acquire or a try may be left waiting")
         arguments = Arguments(words)
         if leave and "owner" in arguments.options:
             raise CaseError("an owner's acquire is not left waiting")
@@ -444,6 +444,22 @@ class Actor:
     def _verb_force_release(self, given: Arguments) -> Outcome:
         given.check(1)
         return outcome.yes(self._made().force_release(given.places[0]))
+
+    def _verb_try_lock(self, given: Arguments) -> Outcome:
+        given.check(2, "expire", "wait")
+        wait = given.options.get("wait", b"0")
+        expire_ms = int(given.options.get("expire", b"60000"))
+        timeout_ms = None if wait == b"forever" else int(wait)
+        key, locked_by = given.places
+        if self._made().try_lock(key, locked_by, expire_ms, timeout_ms):
+            return outcome.OK
+        return outcome.fail("BUSY" if wait == b"0" else "TIMEOUT")
+
+    def _verb_release_lock(self, given: Arguments) -> Outcome:
+        given.check(2)
+        key, locked_by = given.places
+        released = self._made().release_lock(key, locked_by)
+        return outcome.OK if released else outcome.fail("NOT_OWNER")
 
     def _verb_stats(self, given: Arguments) -> Outcome:
         given.check(1)
