@@ -386,8 +386,6 @@ static void begin(struct acquire *a, int64_t wait_ms)
 
 static struct acquire *new_acquire(sneck_lock *lock, sneck_link *link)
 {
-    if (lock->client->quorum)
-        return sneck__quorum_acquire_start(out, lock, link, wait_ms);
     struct acquire *a = sneck__lock_op_new(sizeof *a, &acquire_class, lock, link);
     if (a)
         a->fork_count = sneck__fork_count();
@@ -404,6 +402,8 @@ static void start_acquire(sneck_op **out, struct acquire *a, int64_t wait_ms)
 int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
                              int64_t wait_ms)
 {
+    if (lock->client->quorum)
+        return sneck__quorum_acquire_start(out, lock, link, wait_ms);
     struct acquire *a = new_acquire(lock, link);
     if (!a)
         return SNECK_NO_MEMORY;

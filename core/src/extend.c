@@ -105,7 +105,8 @@ static void begin_extend(struct extend *e, int64_t ttl_ms)
     if (!e->counted)
         return;
     snprintf(e->ttl, sizeof e->ttl, "%lld", (long long)ttl_ms);
-    sneck__lock_op_script(&e->base, lock->kind->extend, 2, (const char *const[]){e->token, e->ttl},
+    sneck__lock_op_script(&e->base, e->base.lock->kind->extend, 2,
+                          (const char *const[]){e->token, e->ttl},
                           (const size_t[]){e->token_len, strlen(e->ttl)});
 }
 
