@@ -18,7 +18,7 @@
 
 #define SLICE_MS 50    /* how often a wait looks for an interrupt */
 #define SETTLE_MS 100  /* how long a cleanup may delay an interrupted call */
-#define LEAVE_MS 10    /* how long a new connection, on which something is to leave, a quorum's */
+#define QUORUM_SETTLE_MS 10 /* how long what is to leave on a new connection, a quorum's */
 
 /* ------------------------------------------------------------------ lifetime */
 
@@ -341,7 +341,7 @@ static bool is_settled(const sneck_op *op, uint64_t generation)
 
 static int64_t settle_limit_ms(const sneck_op *op)
 {
-    return sneck__now_ms() + (op->link->client->quorum ? LEAVE_MS : SETTLE_MS);
+    return sneck__now_ms() + (op->link->client->quorum ? QUORUM_SETTLE_MS : SETTLE_MS);
 }
 
 /* Steps the link until the op has ended and, after that, until what it left behind is

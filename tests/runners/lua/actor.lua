@@ -176,9 +176,8 @@ function verbs.connect(self, words)
   elseif self.sockets.servers and (options.url or through) then
     casefile.refuse("where there are several servers, a client is a quorum of all of them")
   end
-  local address = options.url or self.sockets.servers
-    or "unix://" .. self.sockets[through and "proxy" or "socket"]
-  local made, failure = self:connect(address, {
+  local default = "unix://" .. self.sockets[through and "proxy" or "socket"]
+  local made, failure = self:connect(options.url or self.sockets.servers or default, {
     timeout = seconds(options.timeout),
     connect_timeout = seconds(options.connect_timeout),
     prefix = options.prefix,
