@@ -185,10 +185,10 @@ def crowds_of(server: Server) -> dict[str, Program]:
 
 def place(server: Server, contenders: list[Contender]) -> None:
     """Give the server a core, and the contenders another one, where there are two."""
-    *_, (server_core, core) = placements().values()
-    pin(server.pid, server_core)
+    *_, (server_cores, own_cores) = placements(free=False).values()
+    pin(server.pid, *server_cores)
     for contender in contenders:
-        contender.pin(core)
+        contender.pin(*own_cores)
 
 
 def count_connections(client: sneck.Client) -> int:

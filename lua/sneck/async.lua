@@ -63,13 +63,13 @@ local function take_connections(given)
     return connections, others
 end
 
--- Makes a client by a function of the blocking module.
-local function new_client(construct, loop, address, given)
+-- Makes a client by the function of the blocking module that has this name.
+local function new_client(name, loop, address, given)
     if type(loop) ~= "table" or not loop.watch then
-        error("a client needs a loop first: async.loop(), or the module of an adapter", 3)
+        error(name .. "() needs a loop first: async.loop(), or the module of an adapter", 3)
     end
     local connections, others = take_connections(given)
-    local blocking, message, code = make(3, construct, address, others)
+    local blocking, message, code = make(3, sneck[name], address, others)
     if not blocking then
         return nil, message, code
     end
@@ -90,13 +90,13 @@ end
 -- Options: those of sneck.connect(); connections, how many transactions run at once (1).
 -- Returns the client, or nil, message, "INVALID" when the url is not valid.
 function async.connect(loop, url, given)
-    local client, message, code = new_client(sneck.connect, loop, url, given)
+    local client, message, code = new_client("connect", loop, url, given)
     return client, message, code -- no tail call: the levels of errors count this one
 end
 
 --- The same for locks on several servers, of which a majority must agree; as sneck.quorum().
 function async.quorum(loop, urls, given)
-    local client, message, code = new_client(sneck.quorum, loop, urls, given)
+    local client, message, code = new_client("quorum", loop, urls, given)
     return client, message, code
 end
 

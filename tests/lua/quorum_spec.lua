@@ -1,4 +1,5 @@
 -- A lock on several servers is the same lock; what is Lua's own about it.
+local async = require "sneck.async"
 local sneck = require "sneck"
 local support = require "support"
 
@@ -185,5 +186,72 @@ describe("a quorum's client", function()
         support.refused("a url must be", function() sneck.quorum({{}}) end)
         support.refused("unknown option", function() sneck.quorum(urls, {tll = 5}) end)
         support.refused("timeout", function() sneck.quorum(urls, {timeout = 0}) end)
+    end)
+end)
+
+describe("a quorum's lock in coroutines", function()
+    local function run(main)
+        local loop = async.loop()
+        local ended = false
+        loop:spawn(function()
+            main(loop)
+            ended = true
+        end)
+        loop:run()
+        assert.is_true(ended)
+    end
+
+    it("is held by one at a time", function()
+        run(function(loop)
+            local coroutines = assert(async.quorum(loop, urls))
+            local inside, done = 0, 0
+            for _ = 1, 5 do
+                loop:spawn(function()
+                    local lock <close> = assert(coroutines:hold(name, {poll = 0.002}))
+                    assert.equal(0, inside)
+                    inside = inside + 1
+                    loop:sleep(0.001)
+                    assert.is_true(lock:owned())
+                    inside, done = inside - 1, done + 1
+                end)
+            end
+            while done < 5 do
+                loop:sleep(0.005)
+            end
+        end)
+        assert.equal(5, count("none"))
+    end)
+
+    it("tells what each server said", function()
+        run(function(loop)
+            local nowhere = {urls[1], "unix:///none/a", "unix:///none/b"}
+            local coroutines = assert(async.quorum(loop, nowhere))
+            local _, _, code, _, details = coroutines:lock(name):acquire(0)
+            assert.equal("QUORUM", code)
+            assert.is_string(details.servers["/none/a"])
+            assert.equal(3, #coroutines:servers())
+        end)
+    end)
+
+    it("leaves no token when one that waits is closed", function()
+        run(function(loop)
+            local coroutines = assert(async.quorum(loop, urls))
+            local held = coroutines:lock(name)
+            assert(held:acquire())
+            local waiting = loop:spawn(function()
+                coroutines:lock(name, {poll = 0.002}):acquire()
+            end)
+            loop:sleep(0.02)
+            coroutine.close(waiting)
+            assert(held:release())
+            assert(coroutines:lock(name):acquire(1))
+            assert(coroutines:force_release(name))
+        end)
+        assert.equal(5, count("none"))
+    end)
+
+    it("is refused without a loop, and with wrong urls", function()
+        support.refused("quorum%(%) needs a loop first", function() async.quorum(urls) end)
+        assert.equal("INVALID", (select(3, async.quorum(async.loop(), {}))))
     end)
 end)

@@ -386,8 +386,12 @@ def test_additions_under_a_lock_are_exact_and_in_their_order(
 
     async def main() -> None:
         async with aclient:
-            await asyncio.gather(*[add(number) for number in range(2000)])
-            assert aclient.stats().acquisitions == 20000
+            async with aclient.lock(name, ttl=60):  # until all have queued
+                adding = asyncio.gather(*[add(number) for number in range(2000)])
+                while await aclient.execute("ZCARD", f"{{{name}}}:sneck:queue") != 2000:
+                    await asyncio.sleep(0.01)
+            await adding
+            assert aclient.stats().acquisitions == 20001
 
     run(main)
     assert total == 20000
