@@ -155,6 +155,7 @@ NOT_UNDERSTOOD = {
     "status": "== t\na: acquire door -> fail BUSYY\n",
     "attribute": "== t\n:planet mars\na: acquire door -> ok\n",
     "too many servers": "== t\n:servers 6\na: acquire door -> ok any\n",
+    "a server that is not there": "== t\n:servers 5\nredis6: GET door -> nil\n",
     "no servers": "== t\n:servers 0\na: acquire door -> ok any\n",
     "one of many": "== t\nredis2: GET door -> nil\n",
     "no outcome": "== t\na: acquire door\n",
