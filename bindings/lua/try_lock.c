@@ -63,30 +63,38 @@ int core_start_release_lock(lua_State *L, int level, int first, sneck_link *link
 
 /* ------------------------------------------------------- methods of clients */
 
+typedef int start_function(lua_State *L, int level, int first, sneck_link *link, sneck_op **out);
+
+static int run(lua_State *L, start_function *start, int last)
+{
+    lua_settop(L, 1 + last);
+    core_op *op = core_new_op(L);
+    return core_return_result(L, start(L, 1, 1, NULL, &op->op), op);
+}
+
+static int begin(lua_State *L, start_function *start, int last)
+{
+    lua_settop(L, 1 + last);
+    core_op *op = core_new_op(L);
+    return core_return_op(L, start(L, 1, 1, NULL, &op->op));
+}
+
 int core_client_try_lock(lua_State *L)
 {
-    lua_settop(L, 1 + TIMEOUT_MS);
-    core_op *op = core_new_op(L);
-    return core_return_result(L, core_start_try_lock(L, 1, 1, NULL, &op->op), op);
+    return run(L, core_start_try_lock, TIMEOUT_MS);
 }
 
 int core_client_try_lock_start(lua_State *L)
 {
-    lua_settop(L, 1 + TIMEOUT_MS);
-    core_op *op = core_new_op(L);
-    return core_return_op(L, core_start_try_lock(L, 1, 1, NULL, &op->op));
+    return begin(L, core_start_try_lock, TIMEOUT_MS);
 }
 
 int core_client_release_lock(lua_State *L)
 {
-    lua_settop(L, 1 + VALUE);
-    core_op *op = core_new_op(L);
-    return core_return_result(L, core_start_release_lock(L, 1, 1, NULL, &op->op), op);
+    return run(L, core_start_release_lock, VALUE);
 }
 
 int core_client_release_lock_start(lua_State *L)
 {
-    lua_settop(L, 1 + VALUE);
-    core_op *op = core_new_op(L);
-    return core_return_op(L, core_start_release_lock(L, 1, 1, NULL, &op->op));
+    return begin(L, core_start_release_lock, VALUE);
 }
