@@ -133,7 +133,12 @@ def test_no_file_is_too_long_to_read() -> None:
         text=True,
         check=True,
     ).stdout.split()
-    lengths = {name: (TOP / name).read_text().count("\n") for name in listed}
+    texts = {name: (TOP / name).read_text() for name in listed}
+    lengths = {
+        name: text.count("\n")
+        for name, text in texts.items()
+        if not text.startswith("/* Generated")
+    }
     # the header is the reference, and there is one
     limits = {"core/include/sneck.h": 800}
     assert {name: n for name, n in lengths.items() if n > limits.get(name, 600)} == {}

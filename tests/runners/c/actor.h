@@ -38,6 +38,14 @@ struct actor {
 bool actor_connect(struct actor *actor, const char *url, const sneck_client_options *options,
                    struct words *outcome);
 
+/* The same without options, of the case's server or the one that the actor is for. */
+bool actor_connect_plainly(struct actor *actor, const struct variables *v,
+                           struct words *outcome);
+
+/* The verb that makes the client with options. Returns what is wrong with the step, or NULL. */
+const char *actor_verb_connect(struct actor *actor, const struct arguments *a,
+                               const struct variables *v, struct words *outcome);
+
 /* Runs the verb and its arguments. `leave`: the call is expected to wait, so give
  * it a moment only. Returns NULL, or what is wrong with the step. */
 const char *actor_run(struct actor *actor, const struct words *step, size_t count,

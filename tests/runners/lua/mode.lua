@@ -2,9 +2,9 @@
 -- coroutines of one loop, in which the runner itself is one.
 --
 -- A mode has connect(url, options) and quorum(urls, options); start(object, call, ...), which
--- gives a call left waiting with step(), true at its end, and result(); sleep(milliseconds); run(main),
--- which returns what main does; and owner(), a coroutine that makes one call after the other: its
--- call(function, ...) gives what pcall() would, and close() ends it.
+-- gives a call left waiting with step(), true at its end, and result(); sleep(milliseconds);
+-- run(main), which returns what main does; and owner(), a coroutine that makes one call after the
+-- other: its call(function, ...) gives what pcall() would, and close() ends it.
 local async = require "sneck.async"
 local sneck = require "sneck"
 
