@@ -72,7 +72,8 @@ static void clean_up(struct acquire *a)
 {
     if (is_parents(a))
         return;
-    sneck__lock_op_clean_up(&a->base, a->token, a->token_len, a->token, a->entry_len);
+    sneck__lock_clean_up(a->base.lock, a->base.op.link, a->token, a->token_len, a->token,
+                         a->entry_len);
 }
 
 bool sneck__acquire_chosen(const struct acquire *a)

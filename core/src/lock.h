@@ -130,7 +130,4 @@ bool sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
 void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
                             int64_t sent_ms, bool confirmed);
 
-/* Keeps the message of a call that failed. */
-void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
-
 #endif

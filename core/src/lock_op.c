@@ -63,12 +63,11 @@ void sneck__lock_op_end_unrenewed(struct lock_op *o, int status)
 }
 
 /* It is an EVAL, so that it needs no second try. */
-void sneck__lock_op_clean_up(struct lock_op *o, const char *token, size_t token_len,
-                             const char *entry, size_t entry_len)
+void sneck__lock_clean_up(const sneck_lock *lock, sneck_link *link, const char *token,
+                          size_t token_len, const char *entry, size_t entry_len)
 {
-    const sneck_lock *lock = o->lock;
     const char *text = lock->kind->release->text;
-    sneck__link_send(o->op.link, NULL, (struct command){7,
+    sneck__link_send(link, NULL, (struct command){7,
         (const char *const[]){"EVAL", text, "2", lock->name, lock->queue.text, token, entry},
         (const size_t[]){4, strlen(text), 1, lock->name_len, lock->queue.len, token_len,
                          entry_len}});

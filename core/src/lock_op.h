@@ -45,9 +45,9 @@ bool sneck__lock_op_token_to_extend(struct lock_op *o, char **token, size_t *len
 bool sneck__lock_op_begin_extend(struct lock_op *o, const char *token, size_t len,
                                  int64_t sent_ms, int64_t ttl_ms);
 
-/* Sends a release of the token, with its entry in the queue if there is one,
- * behind whatever is under way; the reply is swallowed. */
-void sneck__lock_op_clean_up(struct lock_op *o, const char *token, size_t token_len,
-                             const char *entry, size_t entry_len);
+/* Sends a release of the token, with its entry in the queue if there is one, on a
+ * link, behind whatever is under way there; the reply is swallowed. */
+void sneck__lock_clean_up(const sneck_lock *lock, sneck_link *link, const char *token,
+                          size_t token_len, const char *entry, size_t entry_len);
 
 #endif

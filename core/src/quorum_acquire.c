@@ -65,15 +65,10 @@ static bool has_time(const struct quorum_acquire *a)
 
 /* -------------------------------------------------------------------- cleaning up */
 
-/* Sends a release to a server, of which nothing is heard. By its text, so that it needs no
- * second try. */
+/* Sends a release to a server, of which nothing is heard. */
 static void clean_unheard(struct quorum_acquire *a, struct member *m)
 {
-    const sneck_lock *lock = lock_of_acquire(a);
-    const char *text = script_release.text;
-    sneck__link_send(m->op.link, NULL, (struct command){7,
-        (const char *const[]){"EVAL", text, "2", lock->name, lock->queue.text, a->token, ""},
-        (const size_t[]){4, strlen(text), 1, lock->name_len, lock->queue.len, a->token_len, 0}});
+    sneck__lock_clean_up(lock_of_acquire(a), m->op.link, a->token, a->token_len, "", 0);
 }
 
 static void clean_all_unheard(struct quorum_acquire *a)
@@ -153,6 +148,13 @@ static void attempt_over(struct quorum_acquire *a)
     sneck__op_set_timer(op, due < a->end_ms ? due : a->end_ms);
 }
 
+static void clean_and_go_on(struct quorum_acquire *a)
+{
+    clean_round(a);
+    if (a->q.silent == 0)
+        attempt_over(a);
+}
+
 static void attempt_failed(struct quorum_acquire *a, const char *did)
 {
     const struct quorum_op *q = &a->q;
@@ -161,9 +163,7 @@ static void attempt_failed(struct quorum_acquire *a, const char *did)
     a->hopeless = q->refused > most;
     a->status = q->failed > most ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
     sneck__quorum_tell(q, a->message, did);
-    clean_round(a);
-    if (a->q.silent == 0)
-        attempt_over(a);
+    clean_and_go_on(a);
 }
 
 static void too_slow(struct quorum_acquire *a)
@@ -173,9 +173,7 @@ static void too_slow(struct quorum_acquire *a)
     a->status = SNECK_TIMEOUT;
     sneck__message(a->message, "%s: the servers' answers took longer than the ttl of %lld ms; use"
                    " a longer one", lock->what, (long long)lock->ttl_ms);
-    clean_round(a);
-    if (a->q.silent == 0)
-        attempt_over(a);
+    clean_and_go_on(a);
 }
 
 static void won(struct quorum_acquire *a)

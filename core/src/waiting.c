@@ -229,11 +229,16 @@ static void not_free(struct acquire *a, const redisReply *const *reply)
 
 /* -------------------------------------------------------------------- grants */
 
-/* To ask also makes the fence that whoever granted the lock could not make, and puts a
- * chosen value in the place of our token. */
+/* A grant gives less than was wanted: to ask puts a chosen value in the place of our token,
+ * and makes the fence that whoever granted the lock could not make. */
+static bool lacks_something(const struct acquire *a)
+{
+    return sneck__acquire_chosen(a) || (wants_fence(a) && a->fence == 0);
+}
+
 static void confirm(struct acquire *a)
 {
-    if (sneck__acquire_chosen(a) || (wants_fence(a) && a->fence == 0)) {
+    if (lacks_something(a)) {
         ask_outside(a);
         return;
     }
@@ -257,7 +262,7 @@ static void take_grant(struct acquire *a, bool in_doubt)
                                              lock->ttl_ms);
     atomic_fetch_add(&lock->client->counters.handoffs, 1);
     a->granted = false;
-    if (!in_doubt && !sneck__acquire_chosen(a) && clocks_agree && (a->fence != 0 || !wants_fence(a)) && a->grant_ttl_ms == lock->ttl_ms &&
+    if (!in_doubt && !lacks_something(a) && clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
         deadline_ms - sneck__now_ms() > lock->ttl_ms / 2)
         sneck__acquire_won(a, deadline_ms);
     else
