@@ -41,16 +41,9 @@ void core_call_end(core_call *call)
 
 PyObject *core_call_raise(const core_state *state, const core_call *call)
 {
-    PyObject *error;
-
     if (call->raised)
         return NULL;
     if (!call->op)
         return core_raise(state, call->status, "", "");
-    error = core_new_op_error(state, call->status, call->op);
-    if (error) {
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-        Py_DECREF(error);
-    }
-    return NULL;
+    return core_set_error(core_new_op_error(state, call->status, call->op));
 }

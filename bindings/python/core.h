@@ -64,7 +64,10 @@ int core_add_errors(PyObject *module);
 PyObject *core_raise(const core_state *state, int status, const char *message,
                      const char *code);
 
-/* The same exception, new and not set. */
+/* Sets an exception, which it takes, and returns NULL. NULL: another one is set already. */
+PyObject *core_set_error(PyObject *error);
+
+/* The same exception as core_raise()'s, new and not set. */
 PyObject *core_new_error(const core_state *state, int status, const char *message,
                          const char *code);
 

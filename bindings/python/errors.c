@@ -170,16 +170,19 @@ PyObject *core_new_error(const core_state *state, int status, const char *messag
     return new_error(state->errors[class_of(status)], text, strlen(text), code, strlen(code));
 }
 
-PyObject *core_raise(const core_state *state, int status, const char *message,
-                     const char *code)
+PyObject *core_set_error(PyObject *error)
 {
-    PyObject *error = core_new_error(state, status, message, code);
-
     if (error) {
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
         Py_DECREF(error);
     }
     return NULL;
+}
+
+PyObject *core_raise(const core_state *state, int status, const char *message,
+                     const char *code)
+{
+    return core_set_error(core_new_error(state, status, message, code));
 }
 
 static int add_server(PyObject *servers, PyObject *key, const char *message)

@@ -171,9 +171,7 @@ static PyObject *op_result(PyObject *object, PyObject *Py_UNUSED(ignored))
     if (!error)
         return PyErr_Format(PyExc_RuntimeError, "an op has one result, when it has ended");
     self->error = NULL;
-    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_DECREF(error);
-    return NULL;
+    return core_set_error(error);
 }
 
 static PyObject *op_status(PyObject *object, void *Py_UNUSED(closure))

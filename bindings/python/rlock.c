@@ -92,13 +92,7 @@ PyObject *core_lock_not_held(const core_lock *self)
 /* Its counting has no op. */
 PyObject *core_lock_raise(const core_lock *self, const core_call *call)
 {
-    PyObject *error;
-
     if (call->op || call->status != SNECK_NOT_OWNER)
         return core_call_raise(self->state, call);
-    error = core_lock_not_held(self);
-    if (error)
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_XDECREF(error);
-    return NULL;
+    return core_set_error(core_lock_not_held(self));
 }
