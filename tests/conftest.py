@@ -10,6 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
+import sneck
 from programs import SERVERS
 from sneck.testing import Server
 
@@ -19,6 +20,14 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server on a unix socket and a loopback port, for the whole session."""
     with Server(request.param, port=True) as running:
         yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[sneck.Client]:
+    """A client of an empty server."""
+    with sneck.connect(server.url) as made:
+        made.execute("FLUSHALL")
+        yield made
 
 
 @pytest.fixture(params=SERVERS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -60,21 +60,6 @@ LIBRARIES = {
     "redlock-py": Library("door", redlock_py, lambda pair: pair[0].unlock(pair[1])),
 }
 every_library = pytest.mark.parametrize("name", LIBRARIES)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """Start a server of the tests' own."""
-    with Server() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[sneck.Client]:
-    """Connect to the server, which is empty."""
-    with sneck.connect(server.url) as client:
-        client.execute("FLUSHALL")
-        yield client
 
 
 @every_library

@@ -85,14 +85,6 @@ def race(racers: list[Racer], name: str) -> list[bool]:
     return [racer.won() for racer in racers]
 
 
-@pytest.fixture
-def client(server: Server) -> Iterator[sneck.Client]:
-    """A client of an empty server."""
-    with sneck.connect(server.url) as made:
-        made.execute("FLUSHALL")
-        yield made
-
-
 @pytest.mark.parametrize("mix", MIXES)
 def test_exactly_one_takes_an_expired_lock_over(
     server: Server, client: sneck.Client, mix: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,6 @@ import pytest
 import sneck
 import sneck.aio
 from sneck.testing import Server
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """Start a server of the tests' own."""
-    with Server() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[sneck.Client]:
-    """Connect to the server, which is empty."""
-    with sneck.connect(server.url) as client:
-        client.execute("FLUSHALL")
-        yield client
 
 
 class OldLock:
