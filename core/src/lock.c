@@ -80,13 +80,34 @@ static void destroy_lock(sneck_lock *lock)
     free(lock->queue.text);
     free(lock->fence_key.text);
     free(lock->label);
+    free(lock->what);
+    free(lock->head);
     free(lock->token);
     free(lock->error);
     free(lock);
 }
 
+/* How long its own tokens can become, also in a child with a longer pid. */
+static size_t token_room(size_t head_len)
+{
+    return head_len + TOKEN_PID_MAX + 2 * TOKEN_RANDOM;
+}
+
+/* What there are thousands of is as large as it must be, and no larger. */
+static bool prepare_tokens(sneck_lock *lock)
+{
+    char head[TOKEN_HEAD_SIZE];
+    lock->head_len = sneck__token_head(head, lock->label);
+    lock->head = malloc(lock->head_len + TOKEN_PID_MAX);
+    lock->token = malloc(token_room(lock->head_len));
+    if (!lock->head || !lock->token)
+        return false;
+    memcpy(lock->head, head, lock->head_len);
+    return true;
+}
+
 static bool fill(sneck_lock *lock, const void *name, size_t name_len,
-                 const sneck_lock_options *o)
+                 const sneck_lock_options *o, const char *what)
 {
     const sneck_client *client = lock->client;
     const char *label = o->label ? o->label : client->label;
@@ -99,9 +120,9 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
     lock->on_lost_data = o->on_lost_data;
     lock->name_len = client->prefix_len + name_len;
     lock->name = malloc(lock->name_len);
-    lock->token = malloc(OWN_TOKEN_MAX);
+    lock->what = strdup(what);
     lock->label = label ? strdup(label) : NULL;
-    if (!lock->name || !lock->token || (label && !lock->label))
+    if (!lock->name || !lock->what || (label && !lock->label) || !prepare_tokens(lock))
         return false;
     memcpy(lock->name, client->prefix, client->prefix_len);
     memcpy(lock->name + client->prefix_len, name, name_len);
@@ -110,7 +131,6 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
         return false;
     lock->hash = sneck__hash(lock->name, lock->name_len);
     atomic_init(&lock->fork_count, sneck__fork_count());
-    lock->head_len = sneck__token_head(lock->head, lock->label);
     return true;
 }
 
@@ -119,7 +139,7 @@ int sneck__lock_make(sneck_lock **out, sneck_client *client, const void *name, s
                      char *error)
 {
     static const sneck_lock_options defaults = SNECK_LOCK_OPTIONS;
-    char quoted[QUOTED_SIZE], what[sizeof((sneck_lock *)0)->what];
+    char quoted[QUOTED_SIZE], what[QUOTED_SIZE + 8];
     if (!options)
         options = &defaults;
     snprintf(what, sizeof what, "lock %s", sneck__quote(quoted, name, name ? name_len : 0));
@@ -135,8 +155,7 @@ int sneck__lock_make(sneck_lock **out, sneck_client *client, const void *name, s
     pthread_mutex_init(&lock->mutex, NULL);
     lock->client = sneck__client_share(client);
     lock->kind = kind;
-    memcpy(lock->what, what, sizeof what);
-    if (!fill(lock, name, name_len, options)) {
+    if (!fill(lock, name, name_len, options, what)) {
         sneck__message(error, "out of memory");
         destroy_lock(lock);
         return SNECK_NO_MEMORY;
@@ -178,7 +197,7 @@ int sneck_lock_adopt(sneck_lock **out, sneck_client *client, const void *name,
     int rc = sneck_lock_new(&lock, client, name, name_len, options, error);
     if (rc != SNECK_OK)
         return rc;
-    if (token_len > OWN_TOKEN_MAX) {
+    if (token_len > token_room(lock->head_len)) {
         char *grown = realloc(lock->token, token_len);
         if (!grown) {
             sneck__message(error, "out of memory");
@@ -235,7 +254,7 @@ static void enter(sneck_lock *lock)
 {
     if (sneck__fork_inherited(&lock->fork_count)) {
         pthread_mutex_init(&lock->mutex, NULL);
-        lock->head_len = sneck__token_head(lock->head, lock->label);
+        lock->head_len = sneck__token_head_of_child(lock->head, lock->head_len);
         forget(lock);
         sneck__fork_adopted(&lock->fork_count);
     }

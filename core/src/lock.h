@@ -38,13 +38,13 @@ struct sneck_lock {
     void *on_lost_data;
     char *label;                /* or NULL */
     struct lease lease;         /* under the renewal's mutex */
-    char what[QUOTED_SIZE + 8]; /* `lock "name"`, for messages */
+    char *what;                 /* owned; `lock "name"`, for messages */
 
     pthread_mutex_t mutex;      /* for what follows; never held across I/O */
     atomic_uint fork_count;     /* whose token and head they are */
-    char head[TOKEN_HEAD_SIZE]; /* of this process's tokens */
+    char *head;                 /* owned; of this process's tokens, with room for any pid */
     size_t head_len;
-    char *token;                /* owned; room for OWN_TOKEN_MAX at least */
+    char *token;                /* owned; room for one of those, or for what was adopted */
     size_t token_len;           /* 0: owns none */
     enum lock_doubt doubt;
     bool releasing;             /* a release was sent, and is not denied */

@@ -42,6 +42,19 @@ size_t sneck__token_head(char out[TOKEN_HEAD_SIZE], const char *label)
                             host, (long)getpid(), owner);
 }
 
+size_t sneck__token_head_of_child(char *head, size_t len)
+{
+    char digits[TOKEN_PID_MAX + 1];
+    char *host = head + sizeof token_mark - 1, *end = head + len;
+    char *pid = (char *)memchr(host, ':', (size_t)(end - host)) + 1;
+    char *rest = memchr(pid, ':', (size_t)(end - pid));
+    size_t rest_len = (size_t)(end - rest);
+    size_t n = (size_t)snprintf(digits, sizeof digits, "%ld", (long)getpid());
+    memmove(pid + n, rest, rest_len);
+    memcpy(pid, digits, n);
+    return (size_t)(pid - head) + n + rest_len;
+}
+
 bool sneck__token_tail(char out[2 * TOKEN_RANDOM])
 {
     static const char digits[] = "0123456789abcdef";

@@ -5,12 +5,17 @@
 
 /* sneck:<host>:<pid>:<label>:<32 hexadecimal digits> */
 #define TOKEN_HEAD_SIZE 160
+#define TOKEN_PID_MAX 20 /* digits of a long */
 #define TOKEN_RANDOM 16
 #define OWN_TOKEN_MAX (TOKEN_HEAD_SIZE + 2 * TOKEN_RANDOM)
 
 /* Writes the readable beginning of this process's tokens and returns its
  * length. A NULL label is empty. */
 size_t sneck__token_head(char out[TOKEN_HEAD_SIZE], const char *label);
+
+/* After fork(): puts this process's pid into a head, which has room for TOKEN_PID_MAX bytes
+ * more than it had when it was made; returns its length. */
+size_t sneck__token_head_of_child(char *head, size_t len);
 
 /* Appends 128 random bits in hexadecimal digits at `out`; false when the system
  * has none to give. */
