@@ -139,6 +139,9 @@ SNECK_API void sneck_client_free(sneck_client *client);
 /* The message of the last sneck_execute() that failed on this client; never
  * NULL. Threads that share a client use ops, whose messages are their own. */
 SNECK_API const char *sneck_client_error(const sneck_client *client);
+
+/* After SERVER: the code word that it got, as sneck_lock_server_code() tells it; "" after
+ * anything else. */
 SNECK_API const char *sneck_client_server_code(const sneck_client *client);
 
 /* -------------------------------------------------------------------- lock */
@@ -185,13 +188,15 @@ SNECK_API int sneck_lock_new(sneck_lock **out, sneck_client *client,
 
 /* Makes a lock object that owns `token`, handed over by whoever acquired it.
  * Nothing is sent, so nothing is known of the lease: remaining is 0 until
- * sneck_lock_extend() confirms it. Releasing needs no confirmation. */
+ * sneck_lock_extend() confirms it. Releasing needs no confirmation. Fails as
+ * sneck_lock_new(), and with INVALID for a token of none or too many bytes. */
 SNECK_API int sneck_lock_adopt(sneck_lock **out, sneck_client *client,
                                const void *name, size_t name_len,
                                const void *token, size_t token_len,
                                const sneck_lock_options *options, char *error);
 
-/* Makes an object for the same lock with the same options, which owns nothing. */
+/* Makes an object for the same lock with the same options, which owns nothing. No I/O.
+ * Fails with NO_MEMORY only. */
 SNECK_API int sneck_lock_clone(sneck_lock **out, const sneck_lock *lock);
 
 /* Frees the object, and ends its renewal. A lock still held stays on the server until
@@ -298,8 +303,10 @@ typedef struct sneck_holder {
     size_t token_len;    /* of all its bytes; more than 256 means cut */
 } sneck_holder;
 
-/* Asks the server who holds the lock. Blocks for one round trip. Fails with
- * CONNECTION, SERVER (WRONGTYPE: the key is not a lock), PROTOCOL. */
+/* Asks the server who holds the lock. Blocks for one round trip. As it changes nothing
+ * it is never UNKNOWN. Fails with CONNECTION (also when the reply was lost), SERVER
+ * (WRONGTYPE: the key is not a lock), PROTOCOL, INVALID (the client is closed) or
+ * NO_MEMORY; of a quorum with QUORUM in place of the first three. */
 SNECK_API int sneck_lock_holder(sneck_holder *out, sneck_lock *lock);
 
 /* One who waits. */
@@ -311,7 +318,9 @@ typedef struct sneck_waiter {
 } sneck_waiter;
 
 /* Lists who waits for the lock, the next one first, 1,000 at most. Blocks for one
- * round trip. Free the list with sneck_waiters_free(); it is NULL if none waits. */
+ * round trip. Free the list with sneck_waiters_free(); it is NULL if none waits. Fails
+ * as sneck_lock_holder(). Of a quorum and of a timestamp lock, which have no queue, it
+ * asks nobody, and the list is empty. */
 SNECK_API int sneck_lock_waiters(sneck_waiter **out, size_t *count,
                                  sneck_lock *lock);
 SNECK_API void sneck_waiters_free(sneck_waiter *waiters);
@@ -319,7 +328,13 @@ SNECK_API void sneck_waiters_free(sneck_waiter *waiters);
 /* Takes the lock away from whoever holds it, of whatever kind, and hands it to
  * whoever waits first. For people who know that the holder is gone: one that is
  * not learns of it only at its release. *out tells whether it was held. Blocks
- * for one round trip. */
+ * for one round trip.
+ *
+ *   OK         nobody held it, or nobody does, or whoever waited first
+ *   UNKNOWN    the reply was lost, so it may have been taken away. Ask who holds it
+ *              before another try: that would take it from the next one, too
+ *   QUORUM     of a quorum: too few servers answered
+ *   CONNECTION, SERVER, PROTOCOL, INVALID (the client is closed), NO_MEMORY */
 SNECK_API int sneck_lock_force_release(bool *out, sneck_lock *lock);
 
 /* --------------------------------------------------------------- re-entrant */
@@ -410,10 +425,13 @@ SNECK_API int sneck_execute(sneck_reply **out, sneck_client *client,
                             const size_t *argv_len);
 
 SNECK_API sneck_reply_type sneck_reply_kind(const sneck_reply *reply);
+/* The number; 0 for a reply of another kind. Text is not read as a number: see
+ * sneck_reply_kind(). */
 SNECK_API int64_t sneck_reply_integer(const sneck_reply *reply);
 /* Borrowed from the reply, with a NUL behind it; NULL when it holds no bytes. `len`
  * may be NULL. */
 SNECK_API const char *sneck_reply_bytes(const sneck_reply *reply, size_t *len);
+/* How many items an array has; 0 for a reply of another kind. */
 SNECK_API size_t sneck_reply_count(const sneck_reply *reply);
 /* Borrowed from the array; NULL past its end. */
 SNECK_API const sneck_reply *sneck_reply_item(const sneck_reply *reply,
@@ -493,10 +511,12 @@ SNECK_API int sneck_transact(sneck_reply **out, sneck_client *client, size_t cou
 SNECK_API int sneck_tx_read(sneck_reply **out, sneck_tx *tx, size_t argc,
                             const void *const *argv, const size_t *argv_len);
 
-/* Watches one more key from the next read on, with which it is sent. */
+/* Watches one more key from the next read on, with which it is sent. No I/O: OK, INVALID
+ * (NULL, a key of over 1 MiB, or no attempt is under way) or NO_MEMORY. */
 SNECK_API int sneck_tx_watch(sneck_tx *tx, const void *key, size_t key_len);
 
-/* Adds a write to the commit. Refuses what sneck_tx_read() refuses. */
+/* Adds a write to the commit. No I/O: OK, INVALID (what sneck_tx_read() refuses, or no
+ * attempt is under way) or NO_MEMORY. What the server says comes with the commit. */
 SNECK_API int sneck_tx_queue(sneck_tx *tx, size_t argc, const void *const *argv,
                              const size_t *argv_len);
 
@@ -559,6 +579,8 @@ typedef struct sneck_op sneck_op; /* one call under way, see below */
 
 #define SNECK_LINK_FDS 15            /* descriptors of a link, at most: 2, or those of a quorum */
 
+/* Makes a link; nothing is sent, and it connects when an op needs it. Fails with NO_MEMORY
+ * only. Release with sneck_link_free(). */
 SNECK_API int sneck_link_new(sneck_link **out, sneck_client *client);
 
 /* Writes the descriptors to wait for, with their events, and returns how many. They
