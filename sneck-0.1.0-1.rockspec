@@ -5,13 +5,15 @@ source = {
    url = "file://sneck-0.1.0.tar.gz",
 }
 description = {
-   summary = "Token locks on Redis and Valkey, as from C and Python",
+   summary = "Token locks and compare-and-set on Redis and Valkey, as from C and Python",
    detailed = [[
 A lock that many processes share through Redis or Valkey: acquire, wait, extend,
-release, hand over, and ask who holds it. Blocking, or driven by any event loop.
+release, hand over, and ask who holds it. And compare-and-set: changes of data there
+that are made only if nobody else has changed them meanwhile. Blocking, or driven by any
+event loop. The pages of docs/ are installed with the rock: luarocks show --rock-dir sneck
 ]],
    license = "MIT",
-   labels = {"lock", "redis", "valkey", "mutex", "lease"},
+   labels = {"lock", "redis", "valkey", "mutex", "lease", "compare-and-set"},
 }
 dependencies = {
    "lua >= 5.1, < 5.5",
@@ -25,6 +27,7 @@ external_dependencies = {
 }
 build = {
    type = "builtin",
+   copy_directories = {"docs", "examples"},
    modules = {
       sneck = "lua/sneck/init.lua",
       ["sneck.async"] = "lua/sneck/async.lua",

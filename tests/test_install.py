@@ -18,8 +18,9 @@ from installed import compile_program, install_library, lua_environment
 from programs import TOP
 from sneck.testing import Server
 
-PYTHON_SOURCES = ("bindings", "core", "python", "LICENSE", "MANIFEST.in", "README.md")
-LUA_SOURCES = ("bindings", "core", "lua", "LICENSE", "README.md")
+PAGES = ("docs", "examples", "README.md", "CHANGELOG.md")
+PYTHON_SOURCES = ("bindings", "core", "python", "LICENSE", "MANIFEST.in", *PAGES)
+LUA_SOURCES = ("bindings", "core", "lua", "LICENSE", *PAGES)
 
 
 @pytest.fixture
@@ -70,6 +71,12 @@ def build_wheel(sources: Path, directory: Path) -> Path:
     return wheel
 
 
+def pages_of(directory: Path) -> set[str]:
+    """Return the pages of an installation, as messages and the README name them."""
+    pages = [*directory.glob("README.md"), *directory.glob("docs/*.md")]
+    return {str(page.relative_to(directory)) for page in pages}
+
+
 def output_of(*command: str | Path, environment: dict[str, str] | None = None) -> str:
     """Run a program and return what it printed."""
     return subprocess.run(
@@ -81,6 +88,11 @@ def test_a_c_program_is_compiled_by_pkg_config(clean: Path, tmp_path: Path) -> N
     install_library(tmp_path / "prefix")
     compile_program(tmp_path / "prefix", TOP / "examples/acquire.c", clean / "acquire")
     assert output_of(clean / "acquire") == "reports:42 is ours\n"
+
+
+def test_the_pages_are_installed_with_the_library(tmp_path: Path) -> None:
+    install_library(tmp_path)
+    assert pages_of(tmp_path / "share/doc/sneck") == pages_of(TOP)
 
 
 @pytest.mark.parametrize("target", ["shared", "static"])
@@ -114,6 +126,7 @@ def test_a_wheel_works_in_a_new_environment(clean: Path, tmp_path: Path) -> None
     python = clean / "venv/bin/python"
     pip("install", "--no-index", "--no-deps", wheel, python=python)
     assert output_of(python, TOP / "examples/acquire.py") == "reports:42 is ours\n"
+    assert pages_of(clean / "venv/share/doc/sneck") == pages_of(TOP)
 
 
 @pytest.mark.usefixtures("clean")
@@ -128,6 +141,8 @@ def test_a_rock_works_in_a_new_tree(tmp_path: Path) -> None:
     environment = lua_environment(tmp_path / "tree")
     output = output_of("lua5.4", TOP / "examples/acquire.lua", environment=environment)
     assert output == "reports:42 is ours\n"
+    installed = output_of(*luarocks, "show", "--rock-dir", "sneck").strip()
+    assert pages_of(Path(installed)) == pages_of(TOP) - {"README.md"}
 
 
 def failed_build(sources: Path, **environment: str) -> str:

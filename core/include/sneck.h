@@ -34,7 +34,8 @@
  * the calls on one lock are safe against each other (its message is not).
  * After fork() the child owns no lock, and opens connections of its own.
  *
- * What a lock promises, and what it does not, stands in docs/guarantees.md.
+ * What a lock promises, and what it does not, stands in docs/guarantees.md. These
+ * pages are installed in share/doc/sneck, and in the tree lie beside core/.
  */
 #ifndef SNECK_H
 #define SNECK_H

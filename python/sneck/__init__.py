@@ -6,8 +6,9 @@
     with client.lock("reports:42", ttl=10, wait=30) as lock:
         ...
 
-Times are seconds, names are str or bytes. What a lock promises, and what it does
-not, stands in the README.
+Times are seconds, names are str or bytes. The documentation is installed along: its
+pages are in share/doc/sneck/docs below sys.prefix, and `pip show --files sneck` lists
+them. guarantees.md says what a lock promises, and what it does not.
 """
 
 from sneck._client import KEEP, Client, Keep, Stats, connect, quorum
