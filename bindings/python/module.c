@@ -32,6 +32,12 @@ static int add_version(PyObject *module)
     return PyModule_AddStringConstant(module, "__version__", sneck_version());
 }
 
+int core_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out)
+{
+    *out = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *out ? PyModule_AddType(module, *out) : -1;
+}
+
 static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {
     core_state *state = PyModule_GetState(module);
