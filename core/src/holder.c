@@ -2,7 +2,6 @@
 #include "lock_op.h"
 #include "quorum_op.h"
 
-#include <string.h>
 
 struct ask_holder {
     struct lock_op base;

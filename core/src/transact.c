@@ -3,7 +3,6 @@
 #include "clock.h"
 #include "tx.h"
 
-#include <string.h>
 
 #define LEAVE_MS 100 /* how long an interrupted call may take to tidy up */
 

@@ -4,7 +4,6 @@
 #include "outcome.h"
 #include "sneck_legacy.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -7,7 +7,6 @@
 #include "casefile.h"
 #include "outcome.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
