@@ -3,7 +3,6 @@
  * Everything is made per module instance, so that subinterpreters do not meet. */
 #include "core.h"
 
-
 static PyObject *milliseconds(PyObject *Py_UNUSED(module), PyObject *seconds)
 {
     int64_t ms = 0;

@@ -3,7 +3,6 @@
  * whatever is said not to be done is not, and nothing is left on a connection. */
 #include "support.h"
 
-
 enum fault { CANCEL, FREE, KILL, CLOSE, FAULTS };
 enum manner { PLAIN, GUARDED, IN_TURN, MANNERS };
 
