@@ -64,6 +64,12 @@ def test_ten_thousand_cycles_leak_nothing(program: str) -> None:
 
 
 @pytest.mark.parametrize("program", SERVERS)
+def test_thousands_may_wait_in_little_memory(program: str) -> None:
+    """One acquire that waits takes no more than 2 KiB, its lock object included."""
+    run(program, [str(BUILD / "tests/c/waiters"), "2048"])
+
+
+@pytest.mark.parametrize("program", SERVERS)
 def test_steps_of_the_wall_clock_change_no_wait_and_no_validity(
     program: str, tmp_path: Path
 ) -> None:

@@ -248,6 +248,5 @@ int core_add_attempts(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
 
-    state->attempts_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-    return state->attempts_type ? PyModule_AddType(module, state->attempts_type) : -1;
+    return core_add_type(module, &spec, &state->attempts_type);
 }

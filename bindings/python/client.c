@@ -1,8 +1,8 @@
-/* client.c - the type `_core.Client`: an owned sneck_client, of one server or several.
+/* client.c - the type `_core.Client`: an owned sneck_client, of one server or a quorum.
  *
- * Instances are made by _core.connect() only, so `client` is never NULL. They
- * hold no Python objects, so no cycle can go through them. To close one waits for its
- * renewal thread, which may need the GIL for what it is doing: it is let go of. */
+ * Instances are made by _core.connect() and _core.quorum() only, so `client` is never
+ * NULL. They hold no Python objects, so no cycle can go through them. To close one waits
+ * for its renewal thread, which may need the GIL for what it is doing: it is let go of. */
 #include "core.h"
 
 #include <string.h>
@@ -273,7 +273,7 @@ static PyType_Slot slots[] = {
     CORE_SLOT(Py_tp_dealloc, client_dealloc),
     { Py_tp_methods, methods },
     { Py_tp_getset, attributes },
-    { Py_tp_doc, (void *)PyDoc_STR("The connections to one server.") },
+    { Py_tp_doc, (void *)PyDoc_STR("The connections to one server, or to each of a quorum.") },
     { 0, NULL },
 };
 
@@ -288,8 +288,5 @@ int core_add_client(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
 
-    state->client_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-    if (!state->client_type)
-        return -1;
-    return PyModule_AddType(module, state->client_type);
+    return core_add_type(module, &spec, &state->client_type);
 }

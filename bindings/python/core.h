@@ -57,6 +57,9 @@ typedef struct core_state {
     core_gate *gate;               /* a reference */
 } core_state;
 
+/* Makes the type, which is the state's at `*out`, and adds it to the module. */
+int core_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out);
+
 int core_add_errors(PyObject *module);
 
 /* Sets the exception for a failed call and returns NULL. `code` is the server's
@@ -254,9 +257,10 @@ PyObject *core_lock_holder(PyObject *lock, PyObject *ignored);
 PyObject *core_lock_waiters(PyObject *lock, PyObject *ignored);
 PyObject *core_lock_force_release(PyObject *lock, PyObject *ignored);
 
-/* What these tell, as Python values. */
-PyObject *core_holder_fields(const sneck_holder *holder);
-PyObject *core_waiters_list(const sneck_waiter *waiters, size_t count);
+/* What such an op, that ended OK, tells. */
+PyObject *core_op_holder(const sneck_op *op);
+PyObject *core_op_waiters(const sneck_op *op);
+PyObject *core_op_was_held(const sneck_op *op);
 
 /* Of a Lock: its lease. */
 PyObject *core_lock_lost(PyObject *lock, void *closure);
@@ -311,7 +315,7 @@ PyObject *core_reply(const core_state *state, const sneck_reply *reply);
  *     core_run run;                (to be found from `data`)
  *     if (core_run_begin(&run, state, attempts, wait, guard) < 0) return NULL;
  *     run.call.status = sneck_update(..., &run.options, ..., run.error);
- *     core_run_wait(&run);
+ *     core_run_enter(&run);
  *     ...                          if run.call.status is OK, the results
  *     return core_run_end(&run, results, keys);
  */
@@ -331,10 +335,9 @@ enum { CORE_RAISED = 100, CORE_ABORTED };
  * wait: for ever. Nothing is begun after a failure. */
 int core_run_begin(core_run *run, const core_state *state, PyObject *attempts,
                    PyObject *wait, PyObject *guard);
-void core_run_wait(core_run *run);
 
-/* Around the caller's function. `enter` takes the GIL; `leave` gives it back after
- * keeping the function's exception. */
+/* `enter` takes the GIL, for the caller's function and behind the library's; `leave` lets
+ * go of it after the caller's, whose exception it keeps. */
 void core_run_enter(core_run *run);
 void core_run_leave(core_run *run, int status);
 

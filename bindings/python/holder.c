@@ -1,5 +1,5 @@
 /* holder.c - what a Lock tells of others: who has it, who waits for it; and taking it
- * away from them. */
+ * away from them. The values that such ops end with, too. */
 #include "core.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ static PyObject *decoded(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
-PyObject *core_holder_fields(const sneck_holder *holder)
+static PyObject *holder_fields(const sneck_holder *holder)
 {
     size_t len = holder->token_len < sizeof(holder->token) ? holder->token_len
                                                            : sizeof(holder->token);
@@ -32,28 +32,6 @@ PyObject *core_holder_fields(const sneck_holder *holder)
     return result;
 }
 
-PyObject *core_lock_holder(PyObject *object, PyObject *Py_UNUSED(ignored))
-{
-    core_lock *self = (core_lock *)object;
-    PyObject *result = NULL;
-    sneck_holder holder;
-    core_call call;
-
-    core_call_begin(&call);
-    call.status = sneck_lock_holder_start(&call.op, self->lock, NULL);
-    core_call_wait(&call);
-    if (call.status == SNECK_OK)
-        call.status = sneck_op_holder(&holder, call.op);
-    if (call.status != SNECK_OK)
-        core_call_raise(self->state, &call);
-    else
-        result = holder.held ? core_holder_fields(&holder) : Py_NewRef(Py_None);
-    core_call_end(&call);
-    return result;
-}
-
-/* --------------------------------------------------------------- the queue */
-
 static PyObject *waiter_fields(const sneck_waiter *waiter)
 {
     PyObject *fields[] = {
@@ -71,7 +49,7 @@ static PyObject *waiter_fields(const sneck_waiter *waiter)
     return result;
 }
 
-PyObject *core_waiters_list(const sneck_waiter *waiters, size_t count)
+static PyObject *waiters_list(const sneck_waiter *waiters, size_t count)
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
 
@@ -88,43 +66,64 @@ PyObject *core_waiters_list(const sneck_waiter *waiters, size_t count)
     return list;
 }
 
-PyObject *core_lock_waiters(PyObject *object, PyObject *Py_UNUSED(ignored))
+/* ------------------------------------------------------------ ops that ended */
+
+PyObject *core_op_holder(const sneck_op *op)
+{
+    sneck_holder holder;
+
+    if (sneck_op_holder(&holder, op) != SNECK_OK || !holder.held)
+        Py_RETURN_NONE;
+    return holder_fields(&holder);
+}
+
+PyObject *core_op_waiters(const sneck_op *op)
+{
+    const sneck_waiter *waiters = NULL;
+    size_t count = 0;
+
+    sneck_op_waiters(&waiters, &count, op);
+    return waiters_list(waiters, count);
+}
+
+PyObject *core_op_was_held(const sneck_op *op)
+{
+    bool held = false;
+
+    sneck_op_was_held(&held, op);
+    return PyBool_FromLong(held);
+}
+
+/* --------------------------------------------------------------- whole calls */
+
+/* Starts an op, waits for it, and gives the value that it ended with. */
+static PyObject *ask(PyObject *object,
+                     int (*start)(sneck_op **out, sneck_lock *lock, sneck_link *link),
+                     PyObject *(*value)(const sneck_op *op))
 {
     core_lock *self = (core_lock *)object;
-    const sneck_waiter *waiters;
-    PyObject *result = NULL;
-    size_t count;
+    PyObject *result;
     core_call call;
 
     core_call_begin(&call);
-    call.status = sneck_lock_waiters_start(&call.op, self->lock, NULL);
+    call.status = start(&call.op, self->lock, NULL);
     core_call_wait(&call);
-    if (call.status == SNECK_OK)
-        call.status = sneck_op_waiters(&waiters, &count, call.op);
-    if (call.status != SNECK_OK)
-        core_call_raise(self->state, &call);
-    else
-        result = core_waiters_list(waiters, count);
+    result = call.status == SNECK_OK ? value(call.op) : core_call_raise(self->state, &call);
     core_call_end(&call);
     return result;
 }
 
+PyObject *core_lock_holder(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    return ask(object, sneck_lock_holder_start, core_op_holder);
+}
+
+PyObject *core_lock_waiters(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    return ask(object, sneck_lock_waiters_start, core_op_waiters);
+}
+
 PyObject *core_lock_force_release(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
-    core_lock *self = (core_lock *)object;
-    PyObject *result = NULL;
-    bool was_held;
-    core_call call;
-
-    core_call_begin(&call);
-    call.status = sneck_lock_force_release_start(&call.op, self->lock, NULL);
-    core_call_wait(&call);
-    if (call.status == SNECK_OK)
-        call.status = sneck_op_was_held(&was_held, call.op);
-    if (call.status != SNECK_OK)
-        core_call_raise(self->state, &call);
-    else
-        result = PyBool_FromLong(was_held);
-    core_call_end(&call);
-    return result;
+    return ask(object, sneck_lock_force_release_start, core_op_was_held);
 }

@@ -394,6 +394,5 @@ int core_add_link(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
 
-    state->link_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-    return state->link_type ? PyModule_AddType(module, state->link_type) : -1;
+    return core_add_type(module, &spec, &state->link_type);
 }

@@ -511,8 +511,5 @@ int core_add_lock(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
 
-    state->lock_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-    if (!state->lock_type)
-        return -1;
-    return PyModule_AddType(module, state->lock_type);
+    return core_add_type(module, &spec, &state->lock_type);
 }

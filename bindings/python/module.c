@@ -3,8 +3,6 @@
  * Everything is made per module instance, so that subinterpreters do not meet. */
 #include "core.h"
 
-#include <stdio.h>
-
 static PyObject *milliseconds(PyObject *Py_UNUSED(module), PyObject *seconds)
 {
     int64_t ms = 0;
@@ -30,6 +28,12 @@ static PyMethodDef methods[] = {
 static int add_version(PyObject *module)
 {
     return PyModule_AddStringConstant(module, "__version__", sneck_version());
+}
+
+int core_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out)
+{
+    *out = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *out ? PyModule_AddType(module, *out) : -1;
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)

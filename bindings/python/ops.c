@@ -34,32 +34,6 @@ PyObject *core_op_started(PyObject *object, int status)
 
 /* ----------------------------------------------------------------- outcomes */
 
-static PyObject *holder_of(const sneck_op *op)
-{
-    sneck_holder holder;
-
-    if (sneck_op_holder(&holder, op) != SNECK_OK || !holder.held)
-        Py_RETURN_NONE;
-    return core_holder_fields(&holder);
-}
-
-static PyObject *waiters_of(const sneck_op *op)
-{
-    const sneck_waiter *waiters = NULL;
-    size_t count = 0;
-
-    sneck_op_waiters(&waiters, &count, op);
-    return core_waiters_list(waiters, count);
-}
-
-static PyObject *was_held_of(const sneck_op *op)
-{
-    bool held = false;
-
-    sneck_op_was_held(&held, op);
-    return PyBool_FromLong(held);
-}
-
 static PyObject *reply_of(const core_op *self)
 {
     const sneck_reply *reply = sneck_op_reply(self->op);
@@ -75,11 +49,11 @@ static PyObject *value_of(const core_op *self)
 {
     switch (self->kind) {
     case CORE_OP_HOLDER:
-        return holder_of(self->op);
+        return core_op_holder(self->op);
     case CORE_OP_WAITERS:
-        return waiters_of(self->op);
+        return core_op_waiters(self->op);
     case CORE_OP_FORCE_RELEASE:
-        return was_held_of(self->op);
+        return core_op_was_held(self->op);
     case CORE_OP_REPLY:
     case CORE_OP_COMMIT:
         return reply_of(self);
@@ -237,6 +211,5 @@ int core_add_op(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
 
-    state->op_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-    return state->op_type ? PyModule_AddType(module, state->op_type) : -1;
+    return core_add_type(module, &spec, &state->op_type);
 }

@@ -58,11 +58,6 @@ int core_run_begin(core_run *run, const core_state *state, PyObject *attempts,
     return 0;
 }
 
-void core_run_wait(core_run *run)
-{
-    PyEval_RestoreThread(run->call.thread);
-}
-
 void core_run_enter(core_run *run)
 {
     PyEval_RestoreThread(run->call.thread);

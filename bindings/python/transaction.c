@@ -225,7 +225,7 @@ static int run_transaction(transaction *t, sneck_reply **reply, const core_clien
     t->run.call.status = sneck_transact(reply, client->client, keys->count, keys->words,
                                         keys->lengths, &t->run.options, run_function, t,
                                         t->run.error);
-    core_run_wait(&t->run);
+    core_run_enter(&t->run);
     return t->run.call.status;
 }
 
@@ -331,8 +331,5 @@ int core_add_transaction(PyObject *module)
     if (!state->attempt_ended ||
         PyModule_AddObjectRef(module, "_AttemptEnded", state->attempt_ended) < 0)
         return -1;
-    state->tx_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-    if (!state->tx_type)
-        return -1;
-    return PyModule_AddType(module, state->tx_type);
+    return core_add_type(module, &spec, &state->tx_type);
 }

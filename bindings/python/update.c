@@ -80,7 +80,7 @@ static PyObject *run_update(const core_client *self, PyObject *const *args, cons
     if (core_run_begin(&u.run, self->state, args[3], args[4], args[5]) == 0) {
         u.run.call.status = sneck_update(self->client, key, key_len, ttl_ms, &u.run.options,
                                          run_function, &u, u.run.error);
-        core_run_wait(&u.run);
+        core_run_enter(&u.run);
         result = core_run_end(&u.run, Py_XNewRef(u.value), keys);
     }
     Py_XDECREF(u.value);
@@ -134,7 +134,7 @@ static PyObject *compare_and_set(const core_client *self, const core_words *word
     run.call.status = sneck_compare_and_set(
         &matched, self->client, words->words[0], words->lengths[0], words->words[1],
         words->lengths[1], words->words[2], words->lengths[2], ttl_ms, &run.options, run.error);
-    core_run_wait(&run);
+    core_run_enter(&run);
     if (run.call.status == SNECK_OK)
         result = Py_NewRef(matched ? Py_True : Py_False);
     return core_run_end(&run, result, keys);

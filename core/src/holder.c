@@ -2,8 +2,6 @@
 #include "lock_op.h"
 #include "quorum_op.h"
 
-#include <string.h>
-
 struct ask_holder {
     struct lock_op base;
     sneck_holder holder;    /* valid once the op has ended OK */

@@ -10,7 +10,6 @@
  */
 #include "reply_guard.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* A value has ended, and with it maybe the arrays that it was the last of. */

@@ -6,7 +6,6 @@
 #include "resolve.h"
 
 #include <netdb.h>
-#include <string.h>
 #include <sys/socket.h>
 
 const char *sneck__resolve(struct places *out, const char *host)

@@ -3,8 +3,6 @@
 #include "clock.h"
 #include "tx.h"
 
-#include <string.h>
-
 #define LEAVE_MS 100 /* how long an interrupted call may take to tidy up */
 
 static int wait_and_free(sneck_op *op, const sneck_tx *tx)

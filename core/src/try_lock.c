@@ -9,7 +9,6 @@
 #include "client.h"
 #include "sneck_legacy.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
  */
 #include "tx_op.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------- what EXEC said */

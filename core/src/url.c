@@ -9,7 +9,6 @@
 #include "sneck.h"
 #include "text.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

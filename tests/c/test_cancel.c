@@ -1,8 +1,6 @@
 /* Ops that are given up: no token of theirs stays, and nobody reads their replies. */
 #include "door.h"
 
-#include <string.h>
-
 static sneck_op *start_acquire(struct scene *scene, int64_t wait_ms)
 {
     sneck_op *op = NULL;

@@ -2,7 +2,6 @@
 #include "door.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define MANY 50
 

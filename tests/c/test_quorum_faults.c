@@ -2,7 +2,6 @@
 #include "five.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LONG_MS 600000

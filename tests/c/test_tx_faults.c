@@ -3,9 +3,6 @@
  * whatever is said not to be done is not, and nothing is left on a connection. */
 #include "support.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum fault { CANCEL, FREE, KILL, CLOSE, FAULTS };
 enum manner { PLAIN, GUARDED, IN_TURN, MANNERS };
 

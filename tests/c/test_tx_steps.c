@@ -2,7 +2,6 @@
  * the turn, and what is left behind. */
 #include "turn.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void read_a(sneck_tx *tx, const char *expected)

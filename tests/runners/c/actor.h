@@ -1,7 +1,6 @@
 #ifndef RUNNER_ACTOR_H
 #define RUNNER_ACTOR_H
 
-#include "arguments.h"
 #include "call.h"
 
 #define LOCKS_MAX 8
@@ -42,60 +41,22 @@ bool actor_connect(struct actor *actor, const char *url, const sneck_client_opti
 bool actor_connect_plainly(struct actor *actor, const struct variables *v,
                            struct words *outcome);
 
-/* The verb that makes the client with options. Returns what is wrong with the step, or NULL. */
-const char *actor_verb_connect(struct actor *actor, const struct arguments *a,
-                               const struct variables *v, struct words *outcome);
-
 /* Runs the verb and its arguments. `leave`: the call is expected to wait, so give
  * it a moment only. Returns NULL, or what is wrong with the step. */
 const char *actor_run(struct actor *actor, const struct words *step, size_t count,
                       const struct variables *v, bool leave, struct words *outcome);
 
+/* Whether it is one of an open transaction, or begins one. */
+bool verb_is_of_tx(const struct word *word);
+
 /* Gives the call left waiting its time to end. */
 const char *actor_resume(struct actor *actor, bool leave, struct words *outcome);
-
-/* The verbs of compare-and-set and transactions; `*known`: whether it is one. */
-const char *actor_run_tx(struct actor *actor, const struct words *step, size_t count,
-                         const struct arguments *a, bool *known, struct words *outcome);
-
-bool actor_is_tx_verb(const struct word *verb);
 
 /* Gives up the transaction that is open. False: it does not end. */
 bool actor_close_tx(struct actor *actor);
 
-/* The verbs about what is known of a lease, and what keeps it. */
-const char *actor_run_lease(struct actor *actor, const struct arguments *a, bool *known,
-                            struct words *outcome);
-
-/* The verbs that have an `owner`, where they have one. */
-const char *actor_run_rlock(struct actor *actor, const struct arguments *a, bool *known,
-                            struct words *outcome);
-
-/* The verbs of locks that are a key and a value. */
-const char *actor_run_try_lock(struct actor *actor, const struct arguments *a, bool leave,
-                               bool *known, struct words *outcome);
-
-/* For these verbs. The actor's object for the name; NULL, with an outcome, when it
- * cannot be made. */
-sneck_lock *actor_lock(struct actor *actor, const struct word *name, struct words *outcome);
+/* What it has by the name; without objects when that is new. */
 struct named *actor_named(struct actor *actor, const struct word *name);
-struct call *actor_new_call(const struct actor *actor, enum call_kind kind);
-void actor_free_call(struct call *call);
-
-/* The options that make a new lock object, and whether there is one; `*wrong` when one is
- * not understood. */
-#define LOCK_OPTIONS "ttl label fair poll renew fence max_hold"
-bool actor_lock_options(const struct arguments *a, sneck_lock_options *out, const char **wrong);
-
-/* The wait of an acquire. */
-int64_t actor_wait_ms(const struct arguments *a);
-
-/* Runs a call, and puts down what came of it; one that is left waiting is the actor's. */
-void actor_do_call(struct actor *actor, struct call *call, bool leave, struct words *outcome);
-
-/* Runs a call to its end; NULL, or that it did not end. */
-const char *actor_finish(struct actor *actor, struct call *call);
-void actor_put_outcome(const struct call *call, struct words *outcome);
 
 /* Closes all. False: a call is still under way and does not end. */
 bool actor_close(struct actor *actor);

@@ -1,5 +1,5 @@
 /* actor_connect.c - the client of an actor: of one server, or of a quorum of them. */
-#include "actor.h"
+#include "verbs.h"
 
 #include "outcome.h"
 
@@ -57,16 +57,14 @@ bool actor_connect_plainly(struct actor *actor, const struct variables *v, struc
     return made;
 }
 
-const char *actor_verb_connect(struct actor *actor, const struct arguments *a,
-                               const struct variables *v, struct words *outcome)
+const char *verb_connect(struct actor *actor, const struct act *act)
 {
-    const char *wrong = arguments_check(
-        a, 0, "url through timeout connect_timeout prefix label client_name");
+    const struct arguments *a = &act->arguments;
     const char *through = arguments_text(a, "through"), *url = arguments_text(a, "url");
     struct bytes made = {0};
     sneck_client_options options = SNECK_CLIENT_OPTIONS;
-    if (wrong || (through && (url || strcmp(through, "proxy") != 0)))
-        return wrong ? wrong : "through=proxy stands alone";
+    if (through && (url || strcmp(through, "proxy") != 0))
+        return "through=proxy stands alone";
     if (actor->server_count && (url || through))
         return "where there are several servers, a client is a quorum of all of them";
     if (actor->client)
@@ -78,9 +76,9 @@ const char *actor_verb_connect(struct actor *actor, const struct arguments *a,
     options.label = arguments_text(a, "label");
     options.client_name = arguments_text(a, "client_name");
     if (!url)
-        url = unix_url(&made, v, through ? "proxy" : "socket");
-    if (actor_connect(actor, url, &options, outcome))
-        outcome_ok(outcome);
+        url = unix_url(&made, act->variables, through ? "proxy" : "socket");
+    if (actor_connect(actor, url, &options, act->outcome))
+        outcome_ok(act->outcome);
     free(made.at);
     return NULL;
 }

@@ -2,13 +2,13 @@
  *
  * Nothing here goes to the server; renewal does that from a thread of the client's.
  */
-#include "actor.h"
+#include "verbs.h"
 
 #include "outcome.h"
 
 #include <string.h>
 
-static void put_lease(sneck_lease lease, struct words *outcome)
+const char *verb_lease(struct actor *actor, const struct act *act)
 {
     static const char *const texts[] = {
         [SNECK_LEASE_NONE] = "none",
@@ -16,79 +16,54 @@ static void put_lease(sneck_lease lease, struct words *outcome)
         [SNECK_LEASE_UNCERTAIN] = "uncertain",
         [SNECK_LEASE_LOST] = "lost",
     };
-    outcome_ok_bytes(outcome, texts[lease], strlen(texts[lease]));
+    const char *text = texts[sneck_lock_lease(act->lock)];
+    (void)actor;
+    outcome_ok_bytes(act->outcome, text, strlen(text));
+    return NULL;
 }
 
-static void put_fence(int64_t fence, struct words *outcome)
+const char *verb_lost(struct actor *actor, const struct act *act)
 {
+    (void)actor;
+    outcome_ok_yes(act->outcome, sneck_lock_lease(act->lock) == SNECK_LEASE_LOST);
+    return NULL;
+}
+
+const char *verb_fence(struct actor *actor, const struct act *act)
+{
+    int64_t fence = sneck_lock_fence(act->lock);
+    (void)actor;
     if (fence)
-        outcome_ok_number(outcome, fence);
+        outcome_ok_number(act->outcome, fence);
     else
-        outcome_nil(outcome);
-}
-
-static const char *verb_known(struct actor *actor, const struct arguments *a,
-                              struct words *outcome)
-{
-    const char *wrong = arguments_check(a, 1, "");
-    sneck_lock *lock = wrong ? NULL : actor_lock(actor, a->places[0], outcome);
-    if (!lock)
-        return wrong;
-    if (word_is(a->verb, "lease"))
-        put_lease(sneck_lock_lease(lock), outcome);
-    else if (word_is(a->verb, "lost"))
-        outcome_ok_yes(outcome, sneck_lock_lease(lock) == SNECK_LEASE_LOST);
-    else
-        put_fence(sneck_lock_fence(lock), outcome);
+        outcome_nil(act->outcome);
     return NULL;
 }
 
-static const char *verb_keep_alive(struct actor *actor, const struct arguments *a,
-                                   struct words *outcome)
+static void put_status(int status, struct words *outcome)
 {
-    const char *wrong = arguments_check(a, 2, "");
-    if (wrong)
-        return wrong;
-    bool on = word_is(a->places[1], "on");
-    if (!on && !word_is(a->places[1], "off"))
-        return "keep_alive is on, or off";
-    sneck_lock *lock = actor_lock(actor, a->places[0], outcome);
-    int status = lock ? sneck_lock_renew(lock, on) : SNECK_OK;
-    if (status != SNECK_OK)
-        outcome_fail(outcome, status, "");
-    else if (lock)
+    if (status == SNECK_OK)
         outcome_ok(outcome);
+    else
+        outcome_fail(outcome, status, "");
+}
+
+const char *verb_keep_alive(struct actor *actor, const struct act *act)
+{
+    const struct word *switched = act->arguments.places[1];
+    bool on = word_is(switched, "on");
+    (void)actor;
+    if (!on && !word_is(switched, "off"))
+        return "keep_alive is on, or off";
+    put_status(sneck_lock_renew(act->lock, on), act->outcome);
     return NULL;
 }
 
-static const char *verb_clone(struct actor *actor, const struct arguments *a,
-                              struct words *outcome)
+const char *verb_clone(struct actor *actor, const struct act *act)
 {
-    const char *wrong = arguments_check(a, 2, "");
-    sneck_lock *lock = wrong ? NULL : actor_lock(actor, a->places[0], outcome);
-    if (!lock)
-        return wrong;
-    struct named *named = actor_named(actor, a->places[1]);
+    struct named *named = actor_named(actor, act->arguments.places[1]);
     if (named->lock)
         return "the name of the clone is taken";
-    int status = sneck_lock_clone(&named->lock, lock);
-    if (status != SNECK_OK)
-        outcome_fail(outcome, status, "");
-    else
-        outcome_ok(outcome);
-    return NULL;
-}
-
-const char *actor_run_lease(struct actor *actor, const struct arguments *a, bool *known,
-                            struct words *outcome)
-{
-    *known = true;
-    if (word_is(a->verb, "lease") || word_is(a->verb, "lost") || word_is(a->verb, "fence"))
-        return verb_known(actor, a, outcome);
-    if (word_is(a->verb, "keep_alive"))
-        return verb_keep_alive(actor, a, outcome);
-    if (word_is(a->verb, "clone"))
-        return verb_clone(actor, a, outcome);
-    *known = false;
+    put_status(sneck_lock_clone(&named->lock, act->lock), act->outcome);
     return NULL;
 }

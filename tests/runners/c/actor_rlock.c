@@ -2,23 +2,23 @@
  *
  * Invariant: an actor has one re-entrant lock for a name, which all owners share.
  */
-#include "actor.h"
+#include "verbs.h"
 
 #include "outcome.h"
 
 /* Makes it by the step's options where these ask for a new one, or there is none. NULL, with
  * an outcome: that is refused. */
-static sneck_rlock *use_rlock(struct actor *actor, const struct arguments *a, bool fresh,
-                              const sneck_lock_options *options, struct words *outcome)
+static sneck_rlock *use_rlock(struct actor *actor, const struct act *act, bool fresh,
+                              const sneck_lock_options *options)
 {
-    struct named *named = actor_named(actor, a->places[0]);
+    struct named *named = actor_named(actor, act->arguments.places[0]);
     const struct bytes *name = &named->name;
     sneck_rlock *rlock;
     if (named->rlock && !fresh)
         return named->rlock;
     int status = sneck_rlock_new(&rlock, actor->client, name->at, name->len, options, NULL);
     if (status != SNECK_OK) {
-        outcome_fail(outcome, status, "");
+        outcome_fail(act->outcome, status, "");
         return NULL;
     }
     sneck_rlock_free(named->rlock);
@@ -26,39 +26,44 @@ static sneck_rlock *use_rlock(struct actor *actor, const struct arguments *a, bo
     return rlock;
 }
 
-static void put_owned(sneck_rlock *rlock, uint64_t owner, struct words *outcome)
+/* The lock and the number of the owner. NULL, with an outcome or with `*wrong`: there is none. */
+static sneck_rlock *rlock_of(struct actor *actor, const struct act *act, uint64_t *owner,
+                             const char **wrong)
 {
-    sneck_lock *lock = sneck_rlock_lock(rlock, owner);
-    outcome_ok_yes(outcome, lock && sneck_lock_remaining_ms(lock) > 0);
+    sneck_lock_options options;
+    int64_t number;
+    bool fresh = read_lock_options(&act->arguments, &options, wrong);
+    if (!read_number(arguments_text(&act->arguments, "owner"), &number) || number < 0)
+        *wrong = "an owner is a number";
+    if (*wrong)
+        return NULL;
+    *owner = (uint64_t)number;
+    return use_rlock(actor, act, fresh, &options);
 }
 
-const char *actor_run_rlock(struct actor *actor, const struct arguments *a, bool *known,
-                            struct words *outcome)
+const char *verb_owner_call(struct actor *actor, const struct act *act)
 {
-    bool acquire = word_is(a->verb, "acquire"), owned = word_is(a->verb, "owned");
-    const char *text = arguments_text(a, "owner"), *wrong;
-    sneck_lock_options options;
-    int64_t owner;
-    *known = text && (acquire || owned || word_is(a->verb, "release"));
-    if (!*known)
-        return NULL;
-    const char *refused = arguments_check(a, 1, acquire ? LOCK_OPTIONS " wait owner" : "owner");
-    bool fresh = actor_lock_options(a, &options, &wrong);
-    if (refused || wrong)
-        return refused ? refused : wrong;
-    if (!read_number(text, &owner) || owner < 0)
-        return "an owner is a number";
-    sneck_rlock *rlock = use_rlock(actor, a, fresh, &options, outcome);
+    const char *wrong;
+    uint64_t owner;
+    sneck_rlock *rlock = rlock_of(actor, act, &owner, &wrong);
     if (!rlock)
-        return NULL;
-    if (owned) {
-        put_owned(rlock, (uint64_t)owner, outcome);
-        return NULL;
-    }
-    struct call *call = actor_new_call(actor, acquire ? CALL_ACQUIRE : CALL_RELEASE);
+        return wrong;
+    struct call *call = call_for(actor, act);
     call->rlock = rlock;
-    call->owner = (uint64_t)owner;
-    call->ms = actor_wait_ms(a);
-    actor_do_call(actor, call, false, outcome);
+    call->owner = owner;
+    call->ms = read_wait_ms(&act->arguments, 0);
+    actor_do_call(actor, call, act);
+    return NULL;
+}
+
+const char *verb_owner_owned(struct actor *actor, const struct act *act)
+{
+    const char *wrong;
+    uint64_t owner;
+    sneck_rlock *rlock = rlock_of(actor, act, &owner, &wrong);
+    if (!rlock)
+        return wrong;
+    sneck_lock *lock = sneck_rlock_lock(rlock, owner);
+    outcome_ok_yes(act->outcome, lock && sneck_lock_remaining_ms(lock) > 0);
     return NULL;
 }

@@ -1,5 +1,5 @@
 /* actor_try_lock.c - try_lock and release_lock: locks that are a key and a value. */
-#include "actor.h"
+#include "verbs.h"
 
 #include <sneck_legacy.h>
 
@@ -33,21 +33,12 @@ int start_try_lock(sneck_op **op, struct call *call)
                                     value->len);
 }
 
-const char *actor_run_try_lock(struct actor *actor, const struct arguments *a, bool leave,
-                               bool *known, struct words *outcome)
+const char *verb_try_lock(struct actor *actor, const struct act *act)
 {
-    bool tries = word_is(a->verb, "try_lock");
-    *known = tries || word_is(a->verb, "release_lock");
-    if (!*known)
-        return NULL;
-    const char *wrong = arguments_check(a, 2, tries ? "expire wait" : "");
-    if (wrong)
-        return wrong;
-    struct call *call = actor_new_call(actor, tries ? CALL_TRY_LOCK : CALL_RELEASE_LOCK);
-    for (size_t i = 0; i < 2; i++)
-        words_add_bytes(&call->command, a->places[i]->bytes.at, a->places[i]->bytes.len);
-    call->expire_ms = arguments_ms(a, "expire", 60000);
-    call->ms = actor_wait_ms(a);
-    actor_do_call(actor, call, leave, outcome);
+    struct call *call = call_for(actor, act);
+    call_add_words(call, act->arguments.places, 2);
+    call->expire_ms = arguments_ms(&act->arguments, "expire", 60000);
+    call->ms = read_wait_ms(&act->arguments, 0);
+    actor_do_call(actor, call, act);
     return NULL;
 }

@@ -2,22 +2,12 @@
  *
  * Invariant: the actor's session is there exactly as long as its transaction is open.
  */
-#include "actor.h"
+#include "verbs.h"
 
 #include "outcome.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Appends the words, whose bytes are all that counts; a bare `nil` stays one. */
-static void add_words(struct words *to, const struct word *const *from, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct word *word = words_add(to);
-        word->quoted = !word_is(from[i], "nil");
-        bytes_add(&word->bytes, from[i]->bytes.at, from[i]->bytes.len);
-    }
-}
 
 /* ------------------------------------------------------------------- failures */
 
@@ -25,19 +15,20 @@ static void add_words(struct words *to, const struct word *const *from, size_t c
 static void note_keys(struct actor *actor, const struct word *const *keys, size_t count)
 {
     words_clear(&actor->keys);
-    add_words(&actor->keys, keys, count);
+    for (size_t i = 0; i < count; i++)
+        words_add_bytes(&actor->keys, keys[i]->bytes.at, keys[i]->bytes.len);
 }
 
 /* Keeps the call if it failed, for the verb `failure`; else frees it. */
 static void note_failure(struct actor *actor, struct call *call)
 {
     if (actor->failure)
-        actor_free_call(actor->failure);
+        call_free(actor->failure);
     actor->failure = NULL;
     if (call->status != SNECK_OK)
         actor->failure = call;
     else
-        actor_free_call(call);
+        call_free(call);
 }
 
 /* Runs a call of its own to its end. */
@@ -60,23 +51,23 @@ static void put_keys(const struct words *keys, struct words *outcome)
     words_add_keyword(outcome, "]");
 }
 
-static const char *verb_failure(const struct actor *actor, const struct arguments *a,
-                                struct words *outcome)
+const char *verb_failure(struct actor *actor, const struct act *act)
 {
-    const char *wrong = arguments_check(a, 1, "");
+    const struct word *field = act->arguments.places[0];
     const struct call *call = actor->failure;
-    if (wrong || !call)
-        return wrong ? wrong : "nothing has failed";
+    struct words *outcome = act->outcome;
+    if (!call)
+        return "nothing has failed";
     bool conflict = call->status == SNECK_CONFLICT, failed = call->report.failed != SIZE_MAX;
-    if (conflict && word_is(a->places[0], "attempts"))
+    if (conflict && word_is(field, "attempts"))
         outcome_ok_number(outcome, call->report.attempts);
-    else if (conflict && word_is(a->places[0], "waited"))
+    else if (conflict && word_is(field, "waited"))
         outcome_ok_number(outcome, call->report.elapsed_ms);
-    else if (conflict && word_is(a->places[0], "keys"))
+    else if (conflict && word_is(field, "keys"))
         put_keys(&actor->keys, outcome);
-    else if (failed && word_is(a->places[0], "index"))
+    else if (failed && word_is(field, "index"))
         outcome_ok_number(outcome, (int64_t)call->report.failed);
-    else if (failed && word_is(a->places[0], "results"))
+    else if (failed && word_is(field, "results"))
         words_append(outcome, &call->reply);
     else
         return "unknown field";
@@ -87,9 +78,10 @@ static const char *verb_failure(const struct actor *actor, const struct argument
 
 /* Reads the options of a transaction; `*made` is false when an outcome says that the
  * guard's object cannot be. */
-static const char *read_options(struct actor *actor, const struct arguments *a,
-                                sneck_tx_options *out, bool *made, struct words *outcome)
+static const char *read_options(struct actor *actor, const struct act *act,
+                                sneck_tx_options *out, bool *made)
 {
+    const struct arguments *a = &act->arguments;
     const char *wait = arguments_text(a, "wait"), *guard = arguments_text(a, "guard");
     const char *attempts = arguments_text(a, "attempts");
     int64_t number = 0;
@@ -99,17 +91,14 @@ static const char *read_options(struct actor *actor, const struct arguments *a,
         return "not a number of attempts";
     if (attempts)
         out->attempts = (int)number;
-    if (wait && strcmp(wait, "forever") == 0)
-        out->wait_ms = SNECK_FOREVER;
-    else
-        out->wait_ms = arguments_ms(a, "wait", out->wait_ms);
+    out->wait_ms = read_wait_ms(a, out->wait_ms);
     /* -1 is SNECK_FOREVER to the library, and a mistake in a case */
     if (out->wait_ms == SNECK_FOREVER && wait && strcmp(wait, "forever") != 0)
         return "write wait=forever";
     if (guard) {
         struct word name = {0};
         bytes_add(&name.bytes, guard, arguments_text_len(a, "guard"));
-        out->guard = actor_lock(actor, &name, outcome);
+        out->guard = actor_lock(actor, &name, act->outcome);
         *made = out->guard != NULL;
         free(name.bytes.at);
     }
@@ -136,64 +125,53 @@ static const char *read_change(struct call *call, const struct arguments *a)
     return found == 1 ? NULL : "an update has one of add, append, delete and keep";
 }
 
-static const char *verb_update(struct actor *actor, const struct arguments *a,
-                               struct words *outcome)
+const char *verb_update(struct actor *actor, const struct act *act)
 {
+    const struct arguments *a = &act->arguments;
     bool made;
     sneck_tx_options options;
-    const char *wrong = arguments_check(a, 1, "add append delete keep ttl attempts wait guard");
-    if (!wrong)
-        wrong = read_options(actor, a, &options, &made, outcome);
+    const char *wrong = read_options(actor, act, &options, &made);
     if (wrong || !made)
         return wrong;
-    struct call *call = actor_new_call(actor, CALL_UPDATE);
+    struct call *call = call_for(actor, act);
     call->options = options;
     call->ms = arguments_ms(a, "ttl", 0);
-    add_words(&call->command, a->places, 1);
+    call_add_words(call, a->places, 1);
     note_keys(actor, a->places, 1);
     wrong = read_change(call, a);
     if (wrong) {
-        actor_free_call(call);
+        call_free(call);
         return wrong;
     }
-    return finish(actor, call, outcome);
+    return finish(actor, call, act->outcome);
 }
 
-static const char *verb_compare(struct actor *actor, const struct arguments *a,
-                                struct words *outcome)
+/* To delete is to set to nil. */
+const char *verb_compare(struct actor *actor, const struct act *act)
 {
-    bool set = word_is(a->verb, "compare_and_set");
-    const char *wrong = arguments_check(a, set ? 3 : 2, set ? "ttl" : "");
-    if (wrong)
-        return wrong;
-    struct call *call = actor_new_call(actor, CALL_COMPARE);
+    const struct arguments *a = &act->arguments;
+    struct call *call = call_for(actor, act);
     call->ms = arguments_ms(a, "ttl", 0);
-    add_words(&call->command, a->places, a->place_count);
+    call_add_words(call, a->places, a->place_count);
     note_keys(actor, a->places, 1);
-    if (!set)
+    if (a->place_count == 2)
         words_add_keyword(&call->command, "nil");
-    return finish(actor, call, outcome);
+    return finish(actor, call, act->outcome);
 }
 
 /* ---------------------------------------------------------------- transactions */
 
-static struct call *call_of_session(const struct actor *actor, enum call_kind kind)
-{
-    struct call *call = actor_new_call(actor, kind);
-    call->session = actor->session;
-    return call;
-}
-
 /* Runs the call, and ends the session with the transaction. */
 static const char *run_in_session(struct actor *actor, struct call *call, struct words *outcome)
 {
+    call->session = actor->session;
     const char *wrong = actor_finish(actor, call);
     if (wrong)
         return wrong;
     actor_put_outcome(call, outcome);
     call->session = NULL;
     if (actor->session->open) {
-        actor_free_call(call);
+        call_free(call);
         return NULL;
     }
     note_failure(actor, call);
@@ -202,116 +180,56 @@ static const char *run_in_session(struct actor *actor, struct call *call, struct
     return NULL;
 }
 
-static const char *verb_begin(struct actor *actor, const struct arguments *a,
-                              struct words *outcome)
+const char *verb_begin(struct actor *actor, const struct act *act)
 {
+    const struct arguments *a = &act->arguments;
     bool made;
     sneck_tx_options options;
-    const char *wrong = arguments_check(a, a->place_count, "attempts wait guard");
-    if (!wrong && actor->session)
-        wrong = "the actor is in a transaction";
-    if (!wrong)
-        wrong = read_options(actor, a, &options, &made, outcome);
+    if (actor->session)
+        return "the actor is in a transaction";
+    const char *wrong = read_options(actor, act, &options, &made);
     if (wrong || !made)
         return wrong;
     actor->session = calloc(1, sizeof *actor->session);
     if (!actor->session)
         abort();
     note_keys(actor, a->places, a->place_count);
-    struct call *call = call_of_session(actor, CALL_BEGIN);
+    struct call *call = call_for(actor, act);
     call->options = options;
-    add_words(&call->command, a->places, a->place_count);
-    return run_in_session(actor, call, outcome);
+    call_add_words(call, a->places, a->place_count);
+    return run_in_session(actor, call, act->outcome);
 }
 
-/* Verbs whose words are a command, or keys. */
-static const char *verb_words(struct actor *actor, enum call_kind kind, const struct words *step,
-                              size_t count, struct words *outcome)
+/* Verbs whose words are a command or keys, or that have none. */
+const char *verb_in_tx(struct actor *actor, const struct act *act)
 {
-    struct call *call = call_of_session(actor, kind);
-    for (size_t i = 2; i < count; i++)
-        words_add_bytes(&call->command, step->at[i].bytes.at, step->at[i].bytes.len);
-    return run_in_session(actor, call, outcome);
+    struct call *call = call_for(actor, act);
+    call_add_words(call, act->arguments.places, act->arguments.place_count);
+    return run_in_session(actor, call, act->outcome);
 }
 
-static const char *verb_give_up(struct actor *actor, bool raise, struct words *outcome)
+const char *verb_abort(struct actor *actor, const struct act *act)
 {
     struct words ended = {0};
-    const char *wrong = run_in_session(actor, call_of_session(actor, CALL_GIVE_UP), &ended);
-    if (!wrong && !raise && word_is(&ended.at[0], "ok"))
-        outcome_nil(outcome);
+    const char *wrong = run_in_session(actor, call_for(actor, act), &ended);
+    if (!wrong && word_is(&ended.at[0], "ok"))
+        outcome_nil(act->outcome);
     else
-        words_append(outcome, &ended);
+        words_append(act->outcome, &ended);
     words_clear(&ended);
     return wrong;
-}
-
-/* --------------------------------------------------------------------- public */
-
-static enum call_kind kind_of(const struct word *verb)
-{
-    static const struct {
-        const char *name;
-        enum call_kind kind;
-    } verbs[] = {
-        {"begin", CALL_BEGIN}, {"read", CALL_READ}, {"watch", CALL_WATCH}, {"queue", CALL_QUEUE},
-        {"conflicts", CALL_CONFLICTS}, {"commit", CALL_COMMIT}, {"abort", CALL_GIVE_UP},
-        {"raise", CALL_GIVE_UP},
-    };
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (word_is(verb, verbs[i].name))
-            return verbs[i].kind;
-    return CALL_EXECUTE;
-}
-
-bool actor_is_tx_verb(const struct word *verb)
-{
-    return kind_of(verb) != CALL_EXECUTE;
-}
-
-static const char *run_session_verb(struct actor *actor, const struct words *step, size_t count,
-                                    const struct arguments *a, enum call_kind kind,
-                                    struct words *outcome)
-{
-    if (kind == CALL_BEGIN)
-        return verb_begin(actor, a, outcome);
-    if (!actor->session)
-        return "the actor is in no transaction";
-    if (kind == CALL_READ || kind == CALL_WATCH || kind == CALL_QUEUE)
-        return verb_words(actor, kind, step, count, outcome);
-    const char *wrong = arguments_check(a, 0, "");
-    if (wrong)
-        return wrong;
-    if (kind == CALL_GIVE_UP)
-        return verb_give_up(actor, word_is(a->verb, "raise"), outcome);
-    return run_in_session(actor, call_of_session(actor, kind), outcome);
-}
-
-const char *actor_run_tx(struct actor *actor, const struct words *step, size_t count,
-                         const struct arguments *a, bool *known, struct words *outcome)
-{
-    enum call_kind kind = kind_of(&step->at[1]);
-    *known = true;
-    if (kind != CALL_EXECUTE)
-        return run_session_verb(actor, step, count, a, kind, outcome);
-    if (word_is(a->verb, "update"))
-        return verb_update(actor, a, outcome);
-    if (word_is(a->verb, "compare_and_set") || word_is(a->verb, "compare_and_delete"))
-        return verb_compare(actor, a, outcome);
-    if (word_is(a->verb, "failure"))
-        return verb_failure(actor, a, outcome);
-    *known = false;
-    return NULL;
 }
 
 bool actor_close_tx(struct actor *actor)
 {
     struct words outcome = {0};
-    bool closed = !actor->session || !verb_give_up(actor, false, &outcome);
+    const struct act give_up = {.verb = &(struct verb){.kind = CALL_GIVE_UP}};
+    bool closed = !actor->session ||
+                  !run_in_session(actor, call_for(actor, &give_up), &outcome);
     words_clear(&outcome);
     words_clear(&actor->keys);
     if (actor->failure)
-        actor_free_call(actor->failure);
+        call_free(actor->failure);
     actor->failure = NULL;
     return closed;
 }

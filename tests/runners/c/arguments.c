@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *arguments_read(struct arguments *out, const struct words *step, size_t count)
+const char *arguments_read(struct arguments *out, const struct words *step, size_t count,
+                           bool options)
 {
-    *out = (struct arguments){.verb = &step->at[1]};
+    *out = (struct arguments){0};
+    if (count > ARGUMENTS_MAX)
+        return "too many arguments";
     for (size_t i = 2; i < count; i++) {
         const struct word *word = &step->at[i];
-        if (out->place_count == 8 || out->option_count == 8)
-            return "too many arguments";
-        if (word->key_len)
+        if (options && word->key_len)
             out->options[out->option_count++] = word;
         else
             out->places[out->place_count++] = word;
@@ -40,12 +41,14 @@ static bool is_listed(const struct word *word, const char *keys)
     return false;
 }
 
-const char *arguments_check(const struct arguments *a, size_t places, const char *keys)
+const char *arguments_check(const struct arguments *a, size_t fewest, size_t most,
+                            const char *keys)
 {
     for (size_t i = 0; i < a->option_count; i++)
         if (!is_listed(a->options[i], keys))
             return "unknown option";
-    return a->place_count == places ? NULL : "wrong number of arguments";
+    bool right = a->place_count >= fewest && a->place_count <= most;
+    return right ? NULL : "wrong number of arguments";
 }
 
 static const struct word *find(const struct arguments *a, const char *key)

@@ -35,16 +35,11 @@ static void find_server_code(char *out, size_t size, const char *message)
 
 static int run_execute(struct call *call)
 {
-    const void **argv;
-    size_t *len;
     sneck_reply *reply = NULL;
-    call_argv(&call->command, &argv, &len);
-    int status = sneck_execute(&reply, call->client, call->command.count, argv, len);
-    free(argv);
-    free(len);
-    if (status == SNECK_OK)
-        outcome_reply(&call->reply, reply);
-    sneck_reply_free(reply);
+    struct argv argv = argv_of(&call->command);
+    int status = sneck_execute(&reply, call->client, argv.count, argv.at, argv.len);
+    argv_clear(&argv);
+    call_take_reply(call, reply);
     return status;
 }
 

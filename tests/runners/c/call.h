@@ -6,6 +6,7 @@
 #include <sneck.h>
 
 enum call_kind {
+    CALL_NONE,
     CALL_ACQUIRE, CALL_RELEASE, CALL_EXTEND, CALL_HOLDER, CALL_WAITERS, CALL_FORCE_RELEASE,
     CALL_EXECUTE, CALL_UPDATE, CALL_COMPARE, CALL_TRY_LOCK, CALL_RELEASE_LOCK,
     /* those of an open transaction: */
@@ -67,8 +68,23 @@ struct driver {
 
 extern const struct driver blocking_driver, stepped_driver;
 
-/* The words of a command as the library wants them; free() both. */
-void call_argv(const struct words *command, const void ***argv, size_t **len);
+void call_free(struct call *call);
+
+/* Appends words to its command: their bytes are all that counts, but a bare `nil` stays one. */
+void call_add_words(struct call *call, const struct word *const *from, size_t count);
+
+/* Puts down a reply, if there is one, and frees it. */
+void call_take_reply(struct call *call, sneck_reply *reply);
+
+/* The words of a command as the library wants them; they borrow its bytes. */
+struct argv {
+    const void **at;
+    size_t *len;
+    size_t count;
+};
+
+struct argv argv_of(const struct words *command);
+void argv_clear(struct argv *argv);
 
 /* CALL_UPDATE and CALL_COMPARE, which have blocking functions only. Return the status. */
 int run_update(struct call *call);
@@ -78,6 +94,9 @@ int run_compare(struct call *call);
  * started as ops. */
 int run_try_lock(struct call *call);
 int start_try_lock(sneck_op **op, struct call *call);
+
+/* CALL_WATCH, CALL_QUEUE and CALL_CONFLICTS, which end at once. Returns the status. */
+int run_on_tx(sneck_tx *tx, struct call *call);
 
 /* The calls of an open transaction by sneck_transact(), on a thread of its own. As a
  * driver's functions. */

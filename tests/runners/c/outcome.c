@@ -94,6 +94,19 @@ void outcome_reply(struct words *out, const sneck_reply *reply)
     add_reply(out, reply);
 }
 
+void outcome_token(struct words *out, const sneck_lock *lock)
+{
+    size_t len = sneck_lock_token(lock, NULL, 0);
+    char *token = malloc(len + 1);
+    if (!token || sneck_lock_token(lock, token, len) != len)
+        abort();
+    if (len)
+        outcome_ok_bytes(out, token, len);
+    else
+        outcome_nil(out);
+    free(token);
+}
+
 void outcome_labels(struct words *out, const sneck_waiter *list, size_t count)
 {
     outcome_ok(out);

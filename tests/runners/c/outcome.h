@@ -15,6 +15,7 @@ void outcome_nothing(struct words *out); /* an empty array */
 void outcome_nil(struct words *out);
 void outcome_fail(struct words *out, int status, const char *server_code);
 void outcome_reply(struct words *out, const sneck_reply *reply);
+void outcome_token(struct words *out, const sneck_lock *lock); /* nil: it holds none */
 void outcome_labels(struct words *out, const sneck_waiter *list, size_t count);
 
 /* Compares, and binds the variables that are new if all is as expected. */

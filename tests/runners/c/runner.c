@@ -7,7 +7,6 @@
 #include "casefile.h"
 #include "outcome.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,7 +234,7 @@ static const char *run_until(struct run *run, const struct words *words, size_t 
     size_t expected_count = words->count - left - 1;
     struct words once = {0}, pause = {0};
     const char *wrong = NULL;
-    if (left < 3 || word_is(verb, "...") || actor_is_tx_verb(verb) || word_is(expected, "...") ||
+    if (left < 3 || word_is(verb, "...") || verb_is_of_tx(verb) || word_is(expected, "...") ||
         word_is(&words->at[0], "fault:") || word_is(&words->at[0], "server:") ||
         place_of(run, &words->at[0], "fault") >= 0 || place_of(run, &words->at[0], "server") >= 0)
         return "until stands before a verb that may be repeated";

@@ -16,7 +16,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define GAVE_UP 77 /* the body's own status */
 
@@ -41,50 +40,17 @@ static void answer(struct body *body, int status)
 
 static int read_now(sneck_tx *tx, struct call *call)
 {
-    const void **argv;
-    size_t *len;
     sneck_reply *reply = NULL;
-    call_argv(&call->command, &argv, &len);
-    int status = sneck_tx_read(&reply, tx, call->command.count, argv, len);
-    free(argv);
-    free(len);
-    if (status == SNECK_OK)
-        outcome_reply(&call->reply, reply);
-    sneck_reply_free(reply);
-    return status;
-}
-
-static int queue(sneck_tx *tx, struct call *call)
-{
-    const void **argv;
-    size_t *len;
-    call_argv(&call->command, &argv, &len);
-    int status = sneck_tx_queue(tx, call->command.count, argv, len);
-    free(argv);
-    free(len);
-    return status;
-}
-
-static int watch(sneck_tx *tx, const struct words *keys)
-{
-    int status = SNECK_OK;
-    for (size_t i = 0; i < keys->count && status == SNECK_OK; i++)
-        status = sneck_tx_watch(tx, keys->at[i].bytes.at, keys->at[i].bytes.len);
+    struct argv argv = argv_of(&call->command);
+    int status = sneck_tx_read(&reply, tx, argv.count, argv.at, argv.len);
+    argv_clear(&argv);
+    call_take_reply(call, reply);
     return status;
 }
 
 static int do_call(sneck_tx *tx, struct call *call)
 {
-    int status = SNECK_OK;
-    if (call->kind == CALL_READ)
-        status = read_now(tx, call);
-    else if (call->kind == CALL_QUEUE)
-        status = queue(tx, call);
-    else if (call->kind == CALL_WATCH)
-        status = watch(tx, &call->command);
-    else
-        outcome_ok_number(&call->reply, sneck_tx_conflicts(tx));
-    return status;
+    return call->kind == CALL_READ ? read_now(tx, call) : run_on_tx(tx, call);
 }
 
 /* The call that ended the attempt before is answered by this one's beginning. */
@@ -109,21 +75,16 @@ static int run_body(sneck_tx *tx, void *data)
 static void *run(void *data)
 {
     struct body *body = data;
-    const void **keys;
-    size_t *len;
     sneck_reply *reply = NULL;
-    call_argv(&body->keys, &keys, &len);
-    int status = sneck_transact(&reply, body->client, body->keys.count, keys, len, &body->options,
-                                run_body, body, body->error);
-    free(keys);
-    free(len);
+    struct argv keys = argv_of(&body->keys);
+    int status = sneck_transact(&reply, body->client, keys.count, keys.at, keys.len,
+                                &body->options, run_body, body, body->error);
+    argv_clear(&keys);
     struct call *call = body->call;
     words_clear(&call->reply);
-    if (reply)
-        outcome_reply(&call->reply, reply);
-    else if (status == SNECK_OK)
+    if (!reply && status == SNECK_OK)
         outcome_nothing(&call->reply);
-    sneck_reply_free(reply);
+    call_take_reply(call, reply);
     call->report = body->report;
     snprintf(call->error, sizeof call->error, "%s", body->error);
     snprintf(call->server_code, sizeof call->server_code, "%s", body->report.server_code);
@@ -143,8 +104,7 @@ static void begin(struct call *call)
     body->options = call->options;
     body->options.report = &body->report;
     body->report.failed = SIZE_MAX;
-    for (size_t i = 0; i < call->command.count; i++)
-        words_add_bytes(&body->keys, call->command.at[i].bytes.at, call->command.at[i].bytes.len);
+    words_append(&body->keys, &call->command);
     latch_init(&body->asked);
     latch_init(&body->answered);
     call->session->open = true;

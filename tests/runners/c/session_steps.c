@@ -59,58 +59,33 @@ static void start_giving_up(struct steps *s, int status)
 static void open_session(struct call *call)
 {
     struct steps *s = calloc(1, sizeof *s);
-    const void **keys;
-    size_t *len;
     if (!s)
         abort();
     call->session->open = true;
     call->session->under_way = s;
     call->options.report = &s->report;
     s->report.failed = SIZE_MAX;
-    call_argv(&call->command, &keys, &len);
-    int status = sneck_tx_new(&s->tx, call->client, call->command.count, keys, len,
+    struct argv keys = argv_of(&call->command);
+    int status = sneck_tx_new(&s->tx, call->client, keys.count, keys.at, keys.len,
                               &call->options, call->error);
-    free(keys);
-    free(len);
+    argv_clear(&keys);
     if (status == SNECK_OK)
         start_begin(s);
     else
         end(call, status);
 }
 
-static int queue(sneck_tx *tx, const struct words *command)
-{
-    const void **argv;
-    size_t *len;
-    call_argv(command, &argv, &len);
-    int status = sneck_tx_queue(tx, command->count, argv, len);
-    free(argv);
-    free(len);
-    return status;
-}
-
-static int watch(sneck_tx *tx, const struct words *keys)
-{
-    int status = SNECK_OK;
-    for (size_t i = 0; i < keys->count && status == SNECK_OK; i++)
-        status = sneck_tx_watch(tx, keys->at[i].bytes.at, keys->at[i].bytes.len);
-    return status;
-}
-
 static void start_read(struct steps *s, const struct words *command)
 {
-    const void **argv;
-    size_t *len;
-    call_argv(command, &argv, &len);
-    check_started(sneck_tx_read_start(&s->op, s->tx, command->count, argv, len));
-    free(argv);
-    free(len);
+    struct argv argv = argv_of(command);
+    check_started(sneck_tx_read_start(&s->op, s->tx, argv.count, argv.at, argv.len));
+    argv_clear(&argv);
 }
 
 void session_steps_start(struct call *call)
 {
     struct steps *s = call->session->under_way;
-    int status = SNECK_OK;
+    int status;
     switch (call->kind) {
     case CALL_BEGIN:
         open_session(call);
@@ -124,14 +99,8 @@ void session_steps_start(struct call *call)
     case CALL_GIVE_UP:
         start_giving_up(s, SNECK_OK);
         return;
-    case CALL_WATCH:
-        status = watch(s->tx, &call->command);
-        break;
-    case CALL_QUEUE:
-        status = queue(s->tx, &call->command);
-        break;
     default:
-        outcome_ok_number(&call->reply, sneck_tx_conflicts(s->tx));
+        status = run_on_tx(s->tx, call);
     }
     if (status != SNECK_OK)
         start_giving_up(s, status);

@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define LINKS_MAX 16
@@ -46,12 +45,9 @@ static int64_t now_ms(void)
 
 static int start_execute(sneck_op **op, struct call *call)
 {
-    const void **argv;
-    size_t *len;
-    call_argv(&call->command, &argv, &len);
-    int rc = sneck_execute_start(op, call->client, call->link, call->command.count, argv, len);
-    free(argv);
-    free(len);
+    struct argv argv = argv_of(&call->command);
+    int rc = sneck_execute_start(op, call->client, call->link, argv.count, argv.at, argv.len);
+    argv_clear(&argv);
     return rc;
 }
 
