@@ -354,6 +354,8 @@ class Client:
             self._core.close()
 
     async def _end(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
         if self._drives is not None:
             await self._drives.drain()
         if self._pool is not None:
