@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -31,8 +32,8 @@ class Client:
     """
 
     __slots__ = (
-        *("__weakref__", "_closed", "_connections", "_core", "_drives", "_loop", "_owners"),
-        "_pool",
+        *("__weakref__", "_closed", "_closing", "_connections", "_core", "_drives", "_loop"),
+        *("_owners", "_pool"),
     )
 
     def __init__(self, core: _core.Client, connections: int) -> None:
@@ -40,6 +41,7 @@ class Client:
         self._core = core
         self._connections = connections
         self._closed = False
+        self._closing: asyncio.Task[None] | None = None
         self._owners = Owners()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drives: Driver | None = None
@@ -339,21 +341,34 @@ class Client:
         """End what is under way, and close the connections.
 
         Tasks that wait get Interrupted, and nothing of theirs stays on the server.
-        Locks that are held stay until their ttl ends. Later calls raise ValueError.
+        Locks that are held stay until their ttl ends. Later calls raise ValueError. It
+        goes on when the task is cancelled meanwhile; a loop that ends waits for it.
         """
-        if self._closed:
-            return
-        if self._loop is not None:
-            self._bind()
+        if not self._closed:
+            self._begin_to_close()
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+
+    def _begin_to_close(self) -> None:
+        if self._loop is None:
+            self._core.close()
+        else:
+            self._closing = self._bind().create_task(self._close())
         self._closed = True
+
+    async def _close(self) -> None:
+        drained = False
         try:
-            await self._end()
+            while not drained:
+                with contextlib.suppress(asyncio.CancelledError):  # by a loop that ends
+                    await self._drain()
+                    drained = True
         finally:
             if self._drives is not None:
                 self._drives.close()
             self._core.close()
 
-    async def _end(self) -> None:
+    async def _drain(self) -> None:
         if self._pool is not None:
             self._pool.close()
         if self._drives is not None:
