@@ -406,13 +406,7 @@ def _expiry(ttl: float | None) -> tuple[str] | tuple[str, int]:
 
 def _bytes(value: object) -> bytes | None:
     """Give a value as it is stored; None for no key. Raises TypeError."""
-    if value is None or isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return repr(value).encode()
-    raise TypeError(f"a value must be str, bytes, int, float or None, not {value!r}")
+    return None if value is None else _core.bytes_of(value)
 
 
 def _write(
