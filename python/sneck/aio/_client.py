@@ -111,9 +111,9 @@ class Client:
         `async with` renews the lock until its end, acquire() does not; `renew` says so
         for both. It is renewed for `max_hold` seconds at most, None for ever, by a
         thread: a loop that is blocked does not lose it. When the lock is lost all the
-        same, `on_lost` is called with it, on the loop; or, where it is "cancel", the
-        body of `async with` is cancelled, which raises NotOwned then. With `fence` each
-        acquire gets a number greater than those before.
+        same, `on_lost`, no coroutine function, is called with it, on the loop; or, where
+        it is "cancel", the body of `async with` is cancelled, which raises NotOwned then.
+        With `fence` each acquire gets a number greater than those before.
 
         Raises ValueError and TypeError.
         """
@@ -250,7 +250,7 @@ class Client:
         can queue, watch and abort. `wait` begins when the transaction has a connection:
         the client has `connections` of them, and gives them in the order of the calls.
         """
-        lock = None if guard is None else guard._lock
+        lock = _lock_of(guard)
         return await self._transactions().run(
             lambda: self._core._attempts(keys, attempts, wait, lock), function
         )
@@ -397,6 +397,15 @@ def _told(op: _core.Op, *refusals: str) -> bool:
         return False
     op.result()
     return True
+
+
+def _lock_of(guard: object) -> _core.Lock | None:
+    """Give the lock that guards a transaction. Raises TypeError."""
+    if guard is None:
+        return None
+    if isinstance(guard, Lock):
+        return guard._lock
+    raise TypeError(f"guard must be a Lock or None, not {guard!r}")
 
 
 def _expiry(ttl: float | None) -> tuple[str] | tuple[str, int]:
