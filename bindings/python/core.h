@@ -179,6 +179,9 @@ int core_words_read_keys(core_words *words, PyObject *keys);
  * exception: not a number. */
 PyObject *core_text_of_number(PyObject *value);
 
+/* A value as it is stored. The TypeError for any other begins with `what`. */
+PyObject *core_bytes_of_value(PyObject *value, const char *what);
+
 /* ------------------------------------------------------------------- types */
 
 typedef struct core_client {

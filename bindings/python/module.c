@@ -10,10 +10,18 @@ static PyObject *milliseconds(PyObject *Py_UNUSED(module), PyObject *seconds)
     return core_seconds_arg(seconds, "ttl", false, &ms) < 0 ? NULL : PyLong_FromLongLong(ms);
 }
 
+static PyObject *bytes_of(PyObject *Py_UNUSED(module), PyObject *value)
+{
+    return core_bytes_of_value(value, "a value must be str, bytes, int, float or None");
+}
+
 static PyMethodDef methods[] = {
     { "milliseconds", milliseconds, METH_O,
       PyDoc_STR("milliseconds($module, ttl, /)\n--\n\n"
                 "Convert seconds, as every ttl is.") },
+    { "bytes_of", bytes_of, METH_O,
+      PyDoc_STR("bytes_of($module, value, /)\n--\n\n"
+                "Convert a value to what is stored.") },
     { "connect", CORE_METHOD(core_connect), METH_FASTCALL,
       PyDoc_STR("connect($module, cls, url, timeout, connect_timeout, client_name, "
                 "prefix, label, /)\n--\n\n"

@@ -10,26 +10,6 @@ typedef struct update {
     PyObject *value; /* owned; the key's value after the change: bytes or None */
 } update;
 
-static PyObject *new_bytes(PyObject *value)
-{
-    PyObject *text = core_text_of_number(value);
-    PyObject *bytes;
-
-    if (text) {
-        bytes = PyUnicode_AsUTF8String(text);
-        Py_DECREF(text);
-        return bytes;
-    }
-    if (PyErr_Occurred())
-        return NULL;
-    if (PyUnicode_Check(value))
-        return PyUnicode_AsUTF8String(value);
-    if (PyBytes_Check(value))
-        return Py_NewRef(value);
-    return PyErr_Format(PyExc_TypeError, "the function of update() must return str, bytes, int,"
-                        " float, None or KEEP, not %R", value);
-}
-
 /* Writes what to do, and keeps what the value will be; steals `old` and `new`. */
 static int decide(update *u, sneck_change *change, PyObject *old, PyObject *new)
 {
@@ -41,7 +21,8 @@ static int decide(update *u, sneck_change *change, PyObject *old, PyObject *new)
         u->value = Py_NewRef(Py_None);
     } else if (new) {
         change->kind = SNECK_SET;
-        u->value = new_bytes(new);
+        u->value = core_bytes_of_value(new, "the function of update() must return str, bytes,"
+                                            " int, float, None or KEEP");
         if (u->value) {
             change->bytes = PyBytes_AsString(u->value);
             change->len = (size_t)PyBytes_Size(u->value);

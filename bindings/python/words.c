@@ -35,13 +35,42 @@ void core_words_clear(core_words *self)
     PyMem_Free(self->texts);
 }
 
+/* That of its value: a subclass may call itself by a name. */
+static PyObject *text_of_float(PyObject *value)
+{
+    PyObject *number = PyFloat_FromDouble(PyFloat_AsDouble(value));
+    PyObject *text = number ? PyObject_Repr(number) : NULL;
+
+    Py_XDECREF(number);
+    return text;
+}
+
 PyObject *core_text_of_number(PyObject *value)
 {
     if (PyLong_Check(value) && !PyBool_Check(value))
         return PyNumber_ToBase(value, 10);
     if (PyFloat_Check(value))
-        return PyObject_Repr(value);
+        return text_of_float(value);
     return NULL;
+}
+
+PyObject *core_bytes_of_value(PyObject *value, const char *what)
+{
+    PyObject *text = core_text_of_number(value);
+    PyObject *bytes;
+
+    if (text) {
+        bytes = PyUnicode_AsUTF8String(text);
+        Py_DECREF(text);
+        return bytes;
+    }
+    if (PyErr_Occurred())
+        return NULL;
+    if (PyUnicode_Check(value))
+        return PyUnicode_AsUTF8String(value);
+    if (PyBytes_Check(value))
+        return Py_NewRef(value);
+    return PyErr_Format(PyExc_TypeError, "%s, not %R", what, value);
 }
 
 int core_words_set_key(core_words *self, size_t index, PyObject *key)

@@ -7,6 +7,7 @@ and conversions that are not worth C.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -194,7 +195,17 @@ def _for_core(
     on_lost = options.on_lost
     if on_lost is not None and not callable(on_lost):
         raise TypeError(f"on_lost must be callable or None, not {type(on_lost).__name__}")
+    if on_lost is not None:
+        refuse_coroutine_function(on_lost)
     return (*options[:-1], on_lost is not None)
+
+
+def refuse_coroutine_function(on_lost: Callable[..., object]) -> None:
+    """Refuse an on_lost whose call would do nothing. Raises TypeError."""
+    if any(inspect.iscoroutinefunction(each) for each in (on_lost, type(on_lost).__call__)):
+        raise TypeError(
+            f"on_lost must be no coroutine function, since nobody awaits it; {on_lost!r} is one"
+        )
 
 
 def _attach(error: BaseException, loss: Exception) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import threading
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -420,13 +419,3 @@ def test_anyio_runs_it(server: Server, name: str) -> None:
             assert await client.lock(name).holder() is None
 
     anyio.run(main)
-
-
-def test_no_thread_but_the_one_that_renews(aclient: sneck.aio.Client, name: str) -> None:
-    async def main() -> None:
-        before = threading.active_count()
-        async with aclient, aclient.lock(name):
-            await aclient.update(f"{name}:v", lambda _: None)
-            assert threading.active_count() == before
-
-    run_on(asyncio.new_event_loop, main)

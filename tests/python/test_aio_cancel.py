@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+import anyio
 import pytest
 from aio import LOOPS, descriptors, run_on, timeout, until, until_waiting
 
@@ -211,5 +212,59 @@ def test_a_cancelled_transaction_gives_its_connection_and_turn_back(
             assert await next_one == b"4"
         assert left_behind(client, name) == [name.encode()]
         client.execute("DEL", name)
+
+    run(main)
+
+
+# ------------------------------------------------------------- a client that is closed meanwhile
+
+
+async def hold_until_cancelled(server: Server, client: sneck.Client, name: str) -> None:
+    """Have the release need two round trips: the server forgets its scripts."""
+    with anyio.move_on_after(0.02):
+        async with sneck.aio.connect(server.url) as aclient, aclient.lock(name, ttl=600):
+            client.execute("SCRIPT", "FLUSH")
+            await asyncio.sleep(60)
+
+
+def test_a_cancelled_scope_that_closes_its_client_releases_its_lock(
+    run: Run, server: Server, client: sneck.Client, name: str
+) -> None:
+    async def main() -> None:
+        for _ in range(5):
+            await hold_until_cancelled(server, client, name)
+            await until(lambda: client.lock(name).holder() is None)
+
+    run(main)
+
+
+@pytest.mark.parametrize("options", [{}, {"use_uvloop": True}])
+def test_a_program_that_ends_so_releases_its_lock(
+    server: Server, client: sneck.Client, name: str, options: dict[str, bool]
+) -> None:
+    for _ in range(5):
+        anyio.run(hold_until_cancelled, server, client, name, backend_options=options)
+        assert client.lock(name).holder() is None
+
+
+def test_who_closes_again_waits_for_the_end(
+    run: Run, server: Server, client: sneck.Client, name: str
+) -> None:
+    async def main() -> None:
+        for _ in range(5):
+            aclient = sneck.aio.connect(server.url)
+            lock = aclient.lock(name, ttl=600)
+            await lock.acquire()
+            client.execute("SCRIPT", "FLUSH")
+            release = asyncio.ensure_future(lock.release())
+            closing = asyncio.ensure_future(aclient.aclose())
+            for _ in range(2):
+                await asyncio.sleep(0)
+            closing.cancel()
+            await aclient.aclose()
+            assert closing.cancelled()
+            assert client.lock(name).holder() is None
+            await release
+            await aclient.aclose()
 
     run(main)

@@ -152,6 +152,10 @@ def test_errors_tell_what_those_of_the_client_that_blocks_tell(
             assert (broken.value.code, broken.value.index) == ("WRONGTYPE", 1)
             assert broken.value.results is not None
             assert broken.value.results[0] == 4
+            guards: tuple[Any, ...] = ("x", client.lock(name), aio.lock(name)._lock, 0)
+            for wrong in guards:
+                with pytest.raises(TypeError, match="guard must be a Lock or None"):
+                    await aio.update(name, lambda _: 7, guard=wrong)
             guard = aio.lock(f"{name}:guard")
             with pytest.raises(sneck.NotOwned):
                 await aio.transaction(break_one, guard=guard)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import sneck
+import sneck.aio
 from sneck.testing import Server
 
 Until = Callable[[Callable[[], bool]], None]
@@ -117,6 +120,36 @@ def test_it_must_be_callable(client: sneck.Client, name: str, value: object) -> 
         client.lock(name, on_lost=value)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="on_lost"):
         client.adopt(name, "token", on_lost=value)  # type: ignore[arg-type]
+
+
+class _Coroutine:
+    """Whose call is a coroutine function."""
+
+    async def __call__(self, lock: object) -> None:
+        """Do nothing."""
+
+    async def told(self, lock: object) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    "function", [_Coroutine(), _Coroutine().told, functools.partial(_Coroutine().told, None)]
+)
+def test_it_must_be_no_coroutine_function(
+    server: Server, client: sneck.Client, name: str, function: Any
+) -> None:
+    aclient = sneck.aio.connect(server.url)
+    makers: tuple[Callable[..., object], ...] = (
+        *(client.lock, client.rlock, client.legacy_lock),
+        *(aclient.lock, aclient.rlock, aclient.legacy_lock),
+    )
+    for make in makers:
+        with pytest.raises(TypeError, match="no coroutine function"):
+            make(name, on_lost=function)
+    adopters: tuple[Callable[..., object], ...] = (client.adopt, aclient.adopt)
+    for adopt in adopters:
+        with pytest.raises(TypeError, match="no coroutine function"):
+            adopt(name, "token", on_lost=function)
 
 
 def test_it_may_do_anything_with_its_lock(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -31,8 +32,8 @@ class Client:
     """
 
     __slots__ = (
-        *("__weakref__", "_closed", "_connections", "_core", "_drives", "_loop", "_owners"),
-        "_pool",
+        *("__weakref__", "_closed", "_closing", "_connections", "_core", "_drives", "_loop"),
+        *("_owners", "_pool"),
     )
 
     def __init__(self, core: _core.Client, connections: int) -> None:
@@ -40,6 +41,7 @@ class Client:
         self._core = core
         self._connections = connections
         self._closed = False
+        self._closing: asyncio.Task[None] | None = None
         self._owners = Owners()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drives: Driver | None = None
@@ -109,9 +111,9 @@ class Client:
         `async with` renews the lock until its end, acquire() does not; `renew` says so
         for both. It is renewed for `max_hold` seconds at most, None for ever, by a
         thread: a loop that is blocked does not lose it. When the lock is lost all the
-        same, `on_lost` is called with it, on the loop; or, where it is "cancel", the
-        body of `async with` is cancelled, which raises NotOwned then. With `fence` each
-        acquire gets a number greater than those before.
+        same, `on_lost`, no coroutine function, is called with it, on the loop; or, where
+        it is "cancel", the body of `async with` is cancelled, which raises NotOwned then.
+        With `fence` each acquire gets a number greater than those before.
 
         Raises ValueError and TypeError.
         """
@@ -248,7 +250,7 @@ class Client:
         can queue, watch and abort. `wait` begins when the transaction has a connection:
         the client has `connections` of them, and gives them in the order of the calls.
         """
-        lock = None if guard is None else guard._lock
+        lock = _lock_of(guard)
         return await self._transactions().run(
             lambda: self._core._attempts(keys, attempts, wait, lock), function
         )
@@ -339,21 +341,36 @@ class Client:
         """End what is under way, and close the connections.
 
         Tasks that wait get Interrupted, and nothing of theirs stays on the server.
-        Locks that are held stay until their ttl ends. Later calls raise ValueError.
+        Locks that are held stay until their ttl ends. Later calls raise ValueError. It
+        goes on when the task is cancelled meanwhile; a loop that ends waits for it.
         """
-        if self._closed:
-            return
-        if self._loop is not None:
-            self._bind()
+        if not self._closed:
+            self._begin_to_close()
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+
+    def _begin_to_close(self) -> None:
+        if self._loop is None:
+            self._core.close()
+        else:
+            self._closing = self._bind().create_task(self._close())
         self._closed = True
+
+    async def _close(self) -> None:
+        drained = False
         try:
-            await self._end()
+            while not drained:
+                with contextlib.suppress(asyncio.CancelledError):  # by a loop that ends
+                    await self._drain()
+                    drained = True
         finally:
             if self._drives is not None:
                 self._drives.close()
             self._core.close()
 
-    async def _end(self) -> None:
+    async def _drain(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
         if self._drives is not None:
             await self._drives.drain()
         if self._pool is not None:
@@ -382,6 +399,15 @@ def _told(op: _core.Op, *refusals: str) -> bool:
     return True
 
 
+def _lock_of(guard: object) -> _core.Lock | None:
+    """Give the lock that guards a transaction. Raises TypeError."""
+    if guard is None:
+        return None
+    if isinstance(guard, Lock):
+        return guard._lock
+    raise TypeError(f"guard must be a Lock or None, not {guard!r}")
+
+
 def _expiry(ttl: float | None) -> tuple[str] | tuple[str, int]:
     """Give the words of SET that a ttl makes."""
     return ("KEEPTTL",) if ttl is None else ("PX", _core.milliseconds(ttl))
@@ -389,13 +415,7 @@ def _expiry(ttl: float | None) -> tuple[str] | tuple[str, int]:
 
 def _bytes(value: object) -> bytes | None:
     """Give a value as it is stored; None for no key. Raises TypeError."""
-    if value is None or isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return repr(value).encode()
-    raise TypeError(f"a value must be str, bytes, int, float or None, not {value!r}")
+    return None if value is None else _core.bytes_of(value)
 
 
 def _write(

@@ -67,11 +67,15 @@ class Driver:
         """Wait until an op has ended; it goes on when the task is cancelled."""
         await self.begin(op)  # which only the future learns of
 
-    async def drain(self) -> None:
-        """End all that waits, and wait until nothing is left of it."""
+    def interrupt(self) -> None:
+        """End all that waits."""
         for op in list(self._waiting):
             op.cancel()
             self._tell(op)
+
+    async def drain(self) -> None:
+        """End all that waits, and wait until nothing is left of it."""
+        self.interrupt()
         await asyncio.sleep(0)  # whoever has waited may leave something behind
         while self._going or not self.link.quiet:
             self._drained = self._loop.create_future()

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sneck import _core
-from sneck._lock import CommonOptions, Holder, Options, _attach
+from sneck._lock import CommonOptions, Holder, Options, _attach, refuse_coroutine_function
 from sneck.aio._body import Body
 
 if TYPE_CHECKING:
@@ -336,4 +336,6 @@ def _for_core(
     on_lost = options.on_lost
     if on_lost is not None and on_lost != "cancel" and not callable(on_lost):
         raise TypeError(f'on_lost must be callable, "cancel" or None, not {on_lost!r}')
+    if callable(on_lost):
+        refuse_coroutine_function(on_lost)
     return (*options[:-1], on_lost is not None)

@@ -1,8 +1,8 @@
 """Transactions of the asyncio client: the attempts, and what their function gets.
 
-Each runs on a connection of its own from begin to commit, driven only while one of its
-steps is under way. What it leaves behind, watches and its turn, is given up at its end
-also when the task was cancelled; its connection is free for the next one after that.
+Each runs on a connection of its own from begin to commit. What it leaves behind, watches
+and its turn, is given up at its end also when the task was cancelled; its connection is
+free for the next one after that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar
 
 from sneck import _core
-from sneck.aio._driver import Driver
+from sneck.aio._steps import Steps
 
 if TYPE_CHECKING:
     from sneck._core import _Reply
@@ -33,24 +33,33 @@ class Transaction:
     One call at a time. Reads are awaited; queue(), watch() and abort() are not.
     """
 
-    __slots__ = ("_aborted", "_attempts", "_loop", "_lost", "_open", "_pool")
+    __slots__ = ("_aborted", "_lost", "_open", "_pool", "_steps")
 
-    def __init__(
-        self, attempts: _core.Attempts, loop: asyncio.AbstractEventLoop, pool: object
-    ) -> None:
+    def __init__(self, steps: Steps, pool: object) -> None:
         """Make one for one run of the function."""
-        self._attempts = attempts
-        self._loop = loop
+        self._steps = steps
         self._pool = pool
         self._open = True
         self._aborted = self._lost = False
 
     def _usable(self) -> _core.Attempts:
-        if not self._open:
-            raise RuntimeError("transaction: its function has ended; use it inside of that only")
+        self._refuse_when_ended()
         if self._aborted:
             raise _core._AttemptEnded("aborted")
-        return self._attempts
+        return self._steps.usable()
+
+    def _refuse_when_ended(self) -> None:
+        if not self._open:
+            raise RuntimeError("transaction: its function has ended; use it inside of that only")
+
+    @property
+    def _over(self) -> bool:
+        return self._aborted or self._lost
+
+    def _end(self) -> bool:
+        """Let nothing more be done with it; tell whether a call was under way."""
+        self._open = False
+        return self._steps.stop()
 
     async def get(self, key: str | bytes) -> bytes | None:
         """Read the string at a key; None when there is none.
@@ -70,8 +79,8 @@ class Transaction:
         ConnectionError, ProtocolError, and ValueError for commands that block or
         belong to transactions.
         """
-        op = self._usable().read(*args)
-        await drive(op, self._loop)
+        op = await self._steps.take(self._usable().read, *args)
+        self._refuse_when_ended()
         if op.status == "CONFLICT":
             self._lost = True
             raise _core._AttemptEnded("the connection was lost")
@@ -104,18 +113,6 @@ class Transaction:
         return self._usable().conflicts
 
 
-async def drive(op: _core.Op, loop: asyncio.AbstractEventLoop) -> None:
-    """Carry an op on a link of its own to its end."""
-    if op.status != "PENDING":
-        return
-    driver = Driver(op.link(), loop)
-    try:
-        await driver.wait(op)
-    finally:
-        if not loop.is_closed():
-            driver.close()
-
-
 async def settled(value: Awaitable[_Value] | _Value) -> _Value:
     """Give what a function of either kind has returned."""
     if inspect.isawaitable(value):
@@ -124,8 +121,12 @@ async def settled(value: Awaitable[_Value] | _Value) -> _Value:
     return value
 
 
-def _nothing() -> None:
-    """Free nothing."""
+def _unwinds(error: BaseException) -> bool:
+    """Tell whether that is what ends an attempt, or what a group of tasks makes of it."""
+    inside = getattr(error, "exceptions", None)  # a group's, as Python 3.10 gets it from PyPI, too
+    if isinstance(inside, tuple) and inside:
+        return all(_unwinds(each) for each in inside)
+    return isinstance(error, _core._AttemptEnded)
 
 
 class Pool:
@@ -138,7 +139,9 @@ class Pool:
         """Have so many."""
         self._loop = loop
         self._free = asyncio.Semaphore(size)
-        self._leaving: set[asyncio.Future[None]] = set()
+        self._queued = 0
+        self._closed = False
+        self._active: set[Steps] = set()
 
     async def run(
         self, make: Callable[[], _core.Attempts], function: Function
@@ -148,46 +151,63 @@ class Pool:
             raise TypeError(f"transaction() needs a function, not {function!r}")
         attempts = make()  # what is not valid is refused at once
         if any(tx._pool is self and tx._open for tx in _inside.get()):
-            return await self._run_and_leave(attempts, function, _nothing)
+            return await self._run_and_leave(attempts, function, self._end)
         if self._free.locked():
             attempts.close()
-            await self._free.acquire()
+            await self._queue()
             attempts = self._made(make)
         else:
             await self._free.acquire()
-        return await self._run_and_leave(attempts, function, self._free.release)
+        return await self._run_and_leave(attempts, function, self._end_and_free)
+
+    async def _queue(self) -> None:
+        """Wait for a connection."""
+        self._queued += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self._queued -= 1
 
     def _made(self, make: Callable[[], _core.Attempts]) -> _core.Attempts:
         """Make the transaction anew: its time begins when it has its connection."""
         try:
+            if self._closed:
+                raise _core.Interrupted("transaction: the client is closed; connect again")
             return make()
         except BaseException:
             self._free.release()
             raise
 
     async def _run_and_leave(
-        self, attempts: _core.Attempts, function: Function, free: Callable[[], None]
+        self, attempts: _core.Attempts, function: Function, end: Callable[[Steps], None]
     ) -> list[_Reply] | None:
+        steps = Steps(attempts, self._loop, end)
+        self._active.add(steps)
         try:
-            return await self._run(attempts, function)
+            return await self._run(attempts, steps, function)
         finally:
-            left = self._leave(attempts, free)
-            if left is not None:
-                await asyncio.shield(left)
+            await asyncio.shield(steps.leave())
 
-    async def _run(self, attempts: _core.Attempts, function: Function) -> list[_Reply] | None:
+    def _end(self, steps: Steps) -> None:
+        self._active.discard(steps)
+
+    def _end_and_free(self, steps: Steps) -> None:
+        self._active.discard(steps)
+        self._free.release()
+
+    async def _run(
+        self, attempts: _core.Attempts, steps: Steps, function: Function
+    ) -> list[_Reply] | None:
         while True:
-            op = attempts.begin()
-            await drive(op, self._loop)
+            op = await steps.take(attempts.begin)
             op.result()
-            tx = Transaction(attempts, self._loop, self)
+            tx = Transaction(steps, self)
             await self._call(function, tx)
             if tx._aborted:
                 return None
             if tx._lost:
                 continue
-            op = attempts.commit()
-            await drive(op, self._loop)
+            op = await steps.take(attempts.commit)
             if op.status != "CONFLICT":
                 results: list[_Reply] = op.result()
                 return results
@@ -198,36 +218,26 @@ class Pool:
         token = _inside.set((*_inside.get(), tx))
         try:
             await settled(function(tx))
-        except _core._AttemptEnded:
-            if not (tx._aborted or tx._lost):
+        except BaseException as error:
+            if not (tx._over and _unwinds(error)):
                 raise
         finally:
-            tx._open = False
+            left = tx._end()
             _inside.reset(token)
+        if left and not tx._over:
+            raise RuntimeError(
+                "transaction: its function has ended within a call of it; await it there"
+            )
 
-    def _leave(
-        self, attempts: _core.Attempts, free: Callable[[], None]
-    ) -> asyncio.Future[None] | None:
-        """Give up what is left, then the connection; None: that is done."""
-        op = attempts.unwatch()
-        if op.status != "PENDING" or self._loop.is_closed():
-            attempts.close()
-            free()
-            return None
-        driver = Driver(op.link(), self._loop)
-        left = driver.begin(op)
-
-        def end(left: asyncio.Future[None]) -> None:
-            driver.close()
-            attempts.close()
-            self._leaving.discard(left)
-            free()
-
-        self._leaving.add(left)
-        left.add_done_callback(end)
-        return left
+    def close(self) -> None:
+        """End all transactions."""
+        self._closed = True
+        for steps in list(self._active):
+            steps.close()
+        for _ in range(self._queued):
+            self._free.release()  # each learns that it is closed
 
     async def drain(self) -> None:
-        """Wait until nothing is left of those that have ended."""
-        while self._leaving:
-            await asyncio.wait(list(self._leaving))
+        """Wait until nothing is left of them."""
+        while self._active:
+            await asyncio.wait([steps.leave() for steps in list(self._active)])
