@@ -155,13 +155,21 @@ static void clean_and_go_on(struct quorum_acquire *a)
         attempt_over(a);
 }
 
+/* No majority grants it, and whether others or failures keep it away does not depend on who is
+ * heard first. */
+static bool is_decided_against(const struct quorum_op *q)
+{
+    return sneck__quorum_denies(q) || q->silent == 0 ||
+           (sneck__quorum_fails(q) && !sneck__quorum_may_deny(q));
+}
+
 static void attempt_failed(struct quorum_acquire *a, const char *did)
 {
     const struct quorum_op *q = &a->q;
-    size_t most = q->count - q->majority;
+    bool held = sneck__quorum_denies(q) || !sneck__quorum_fails(q);
     a->contended = a->contended || q->no > 0;
-    a->hopeless = q->refused > most;
-    a->status = q->failed > most ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
+    a->hopeless = !held && q->refused > q->count - q->majority;
+    a->status = !held ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
     sneck__quorum_tell(q, a->message, did);
     clean_and_go_on(a);
 }
@@ -326,7 +334,7 @@ static void decide_acquire(struct quorum_op *q)
             raise_fence(a);
         if (sneck__quorum_agrees(q))
             won(a);
-    } else if (!sneck__quorum_may_agree(q)) {
+    } else if (is_decided_against(q)) {
         attempt_failed(a, a->phase == RAISING ? "took its fence" : "granted it");
     }
 }

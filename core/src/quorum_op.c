@@ -47,6 +47,11 @@ bool sneck__quorum_denies(const struct quorum_op *q)
     return q->no > tolerated(q);
 }
 
+bool sneck__quorum_fails(const struct quorum_op *q)
+{
+    return q->failed > tolerated(q);
+}
+
 bool sneck__quorum_may_agree(const struct quorum_op *q)
 {
     return q->yes + q->silent >= q->majority;
@@ -251,10 +256,11 @@ void sneck__quorum_ask_script(struct quorum_op *q, const struct script *script, 
 
 /* --------------------------------------------------------------------- messages */
 
-void sneck__quorum_tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], const char *did)
+static void tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], size_t servers,
+                 const char *did)
 {
     int used = snprintf(out, SNECK_ERROR_SIZE, "%s: %zu of %zu servers %s, %zu are needed",
-                        q->base.lock->what, q->yes, q->count, did, q->majority);
+                        q->base.lock->what, servers, q->count, did, q->majority);
     for (size_t i = 0; i < q->count && used < SNECK_ERROR_SIZE; i++) {
         const struct member *m = &q->members[i];
         if (m->why && m->voice != YES)
@@ -263,11 +269,21 @@ void sneck__quorum_tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], c
     }
 }
 
-void sneck__quorum_end(struct quorum_op *q, int status, const char *did)
+void sneck__quorum_tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], const char *did)
+{
+    tell(q, out, q->yes, did);
+}
+
+void sneck__quorum_end_counted(struct quorum_op *q, int status, size_t servers, const char *did)
 {
     char text[SNECK_ERROR_SIZE];
-    sneck__quorum_tell(q, text, did);
+    tell(q, text, servers, did);
     sneck__op_end(&q->base.op, status, "%s", text);
+}
+
+void sneck__quorum_end(struct quorum_op *q, int status, const char *did)
+{
+    sneck__quorum_end_counted(q, status, q->yes, did);
 }
 
 const sneck_client *sneck_op_client(const sneck_op *op)

@@ -79,6 +79,7 @@ bool sneck__quorum_may_agree(const struct quorum_op *q);   /* a majority says YE
 bool sneck__quorum_may_deny(const struct quorum_op *q);    /* so many NO that none can */
 bool sneck__quorum_agrees(const struct quorum_op *q);
 bool sneck__quorum_denies(const struct quorum_op *q);
+bool sneck__quorum_fails(const struct quorum_op *q);       /* so many failed that none can */
 
 /* Some server may have done what was asked, or do it yet. */
 bool sneck__quorum_doubtful(const struct quorum_op *q);
@@ -86,8 +87,9 @@ bool sneck__quorum_doubtful(const struct quorum_op *q);
 /* Writes `lock "x": 2 of 5 servers DID it, 3 are needed`, and what each server said. */
 void sneck__quorum_tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], const char *did);
 
-/* Ends the op with that message. */
+/* Ends the op with that message; or with one of so many servers, where YES is not what counts. */
 void sneck__quorum_end(struct quorum_op *q, int status, const char *did);
+void sneck__quorum_end_counted(struct quorum_op *q, int status, size_t servers, const char *did);
 
 /* The capabilities. */
 int sneck__quorum_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
