@@ -65,10 +65,12 @@ static bool has_time(const struct quorum_acquire *a)
 
 /* -------------------------------------------------------------------- cleaning up */
 
-/* Sends a release to a server, of which nothing is heard. */
+/* Sends a release to a server, of which nothing is heard; but not where the token was never
+ * sent. */
 static void clean_unheard(struct quorum_acquire *a, struct member *m)
 {
-    sneck__lock_clean_up(lock_of_acquire(a), m->op.link, a->token, a->token_len, "", 0);
+    if (m->asked)
+        sneck__lock_clean_up(lock_of_acquire(a), m->op.link, a->token, a->token_len, "", 0);
 }
 
 static void clean_all_unheard(struct quorum_acquire *a)
@@ -269,6 +271,8 @@ static void attempt(struct quorum_acquire *a)
         return;
     }
     memcpy(&a->random, a->token + a->token_len - sizeof a->random, sizeof a->random);
+    for (size_t i = 0; i < q->count; i++)
+        q->members[i].asked = false;
     a->phase = GRANTING;
     a->asked_ms = sneck__now_ms();
     q->limit_ms = attempt_limit(a);

@@ -133,6 +133,7 @@ static bool ask_by_text(struct quorum_op *q, struct member *m, const redisReply 
     sneck__op_as_text(op);
     if (!sneck__link_send(m->op.link, &m->op, (struct command){op->argc, op->argv, op->argv_len}))
         return false;
+    sneck__link_note_script(m->op.link, op->script);
     m->op.in_flight++;
     return true;
 }
@@ -143,8 +144,6 @@ static bool member_reply(sneck_op *op, redisReply *reply)
     struct quorum_op *q = m->whole;
     if (q->base.op.status != SNECK_PENDING || ask_by_text(q, m, reply))
         return false;
-    if (q->base.op.script && reply->type != REDIS_REPLY_ERROR)
-        sneck__link_learn(op->link, q->base.op.script);
     enum voice voice = q->kind->read(q, m, reply);
     if (voice == FAILED)
         fail_reply(m, reply);
@@ -224,9 +223,13 @@ void sneck__quorum_ask(struct quorum_op *q, struct member *m)
 {
     const struct buffer *request = request_for(q, m);
     m->doubtful = false;
-    if (request->len > 0 &&
+    if (sneck__link_stuck(m->op.link)) {
+        m->why = "what was sent to it before still waits to leave";
+    } else if (request->len > 0 &&
         sneck__link_send_bytes(m->op.link, &m->op, request->bytes, request->len, 1)) {
         m->op.in_flight++;
+        m->asked = true;
+        sneck__link_note_script(m->op.link, q->base.op.script);
         sneck__quorum_speak(m, SILENT);
     } else {
         m->why = "out of memory";

@@ -86,9 +86,8 @@ static void many_locks_share_one_link(void **state)
         sneck_op_free(ops[i]);
         sneck_lock_free(locks[i]);
     }
-    STEP_UNTIL(link, sneck_link_quiet(link));
-    for (size_t i = 0; i < FIVE; i++)
-        assert_int_equal(COMMAND_INTEGER(five->each[i], "DBSIZE"), MANY / 2); /* the fences */
+    for (size_t i = 0; i < FIVE; i++) /* the fences */
+        STEP_UNTIL(link, COMMAND_INTEGER(five->each[i], "DBSIZE") == MANY / 2);
     sneck_link_free(link);
 }
 
