@@ -609,7 +609,8 @@ SNECK_API void sneck_link_step(sneck_link *link);
 SNECK_API sneck_op *sneck_link_ended(sneck_link *link);
 
 /* Nothing is queued, and no reply is outstanding: also what cancelled ops have left
- * behind is done. Waiters that stand in a queue may well be quiet. */
+ * behind is done. Waiters that stand in a queue may well be quiet. A quorum's link on which
+ * no op is pending is quiet 100 ms after its last request: a server may be stalled. */
 SNECK_API bool sneck_link_quiet(const sneck_link *link);
 
 /* Closes the connection. Ops still on the link end with INTERRUPTED, and send nothing:

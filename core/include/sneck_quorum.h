@@ -10,8 +10,8 @@
  * A quorum is a client, and its locks are ordinary locks: everything in sneck.h is
  * done with them in the same way, by blocking calls, ops and links. A lock is held while
  * more than half of the servers that were named hold its token (redis.io, "Distributed
- * Locks with Redis"), so fewer than half may be down. docs/quorum.md tells how, and what
- * that needs.
+ * Locks with Redis"), so fewer than half of them may be down. docs/quorum.md tells how, and
+ * what that needs.
  *
  * What differs:
  *   - SNECK_QUORUM is the outcome where fewer servers than a majority could be used. After

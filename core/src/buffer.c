@@ -35,15 +35,20 @@ bool sneck__buffer_append(struct buffer *b, const char *bytes, size_t len)
     return true;
 }
 
-static void restart(struct buffer *b)
+static void give_back_large(struct buffer *b)
 {
-    b->before += b->len;
-    b->len = b->sent = 0;
-    if (b->size > KEEP_SIZE) {
+    if (b->len == 0 && b->size > KEEP_SIZE) {
         free(b->bytes);
         b->bytes = NULL;
         b->size = 0;
     }
+}
+
+static void restart(struct buffer *b)
+{
+    b->before += b->len;
+    b->len = b->sent = 0;
+    give_back_large(b);
 }
 
 bool sneck__buffer_flush(struct buffer *b, int fd)
@@ -81,6 +86,7 @@ void sneck__buffer_drop(struct buffer *b, uint64_t place)
     b->before += n;
     b->len -= n;
     b->sent = 0;
+    give_back_large(b);
 }
 
 void sneck__buffer_clear(struct buffer *b)

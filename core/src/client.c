@@ -209,6 +209,37 @@ void sneck__client_count_wakeups(sneck_client *client, bool woken)
                           memory_order_relaxed);
 }
 
+/* ------------------------------------------------------------ the server's place */
+
+/* A client of one server looks each time, since a failover may have moved its name. */
+const char *sneck__client_places(sneck_client *client, struct places *out)
+{
+    const char *why = NULL;
+    if (!client->is_member)
+        return sneck__resolve(out, client->address.host);
+    check_fork(client);
+    pthread_mutex_lock(&client->mutex);
+    bool known = sneck__known_places(&client->known, out, &why);
+    pthread_mutex_unlock(&client->mutex);
+    if (known)
+        return why;
+    why = sneck__resolve(out, client->address.host);
+    pthread_mutex_lock(&client->mutex);
+    why = sneck__note_places(&client->known, out, why);
+    pthread_mutex_unlock(&client->mutex);
+    return why;
+}
+
+void sneck__client_reached(sneck_client *client, bool reached)
+{
+    if (!client->is_member || client->address.path)
+        return;
+    check_fork(client);
+    pthread_mutex_lock(&client->mutex);
+    sneck__note_reached(&client->known, reached);
+    pthread_mutex_unlock(&client->mutex);
+}
+
 /* ----------------------------------------------------------------- the pool */
 
 bool sneck__client_closed(sneck_client *client)

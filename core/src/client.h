@@ -4,6 +4,7 @@
 #include "counters.h"
 #include "quorum.h"
 #include "renewal.h"
+#include "resolve.h"
 #include "sneck.h"
 #include "text.h"
 #include "url.h"
@@ -15,6 +16,7 @@ struct sneck_client {
     atomic_size_t references;    /* the handle, locks, links */
     struct address address;      /* never changes; of a quorum's client only the text */
     struct quorum *quorum;       /* owned; NULL: it has one server */
+    bool is_member;              /* it is one server of a quorum */
     int64_t connect_timeout_ms;
     int64_t io_timeout_ms;
     char *name;                  /* for CLIENT SETNAME, or NULL */
@@ -27,6 +29,7 @@ struct sneck_client {
     pthread_mutex_t mutex;       /* for what follows; never held across I/O */
     bool closed;
     atomic_uint fork_count;      /* whose sockets the pool has */
+    struct known_places known;   /* where its server is; of a member only */
     sneck_link *idle;            /* a stack; the last used is the next */
     size_t idle_count;
     char error[SNECK_ERROR_SIZE];
@@ -42,6 +45,11 @@ bool sneck__client_closed(sneck_client *client);
 
 /* Keeps the message and the server's code word of a blocking call. */
 void sneck__client_report(sneck_client *client, const char *error, const char *code);
+
+/* The addresses of its server, as sneck__resolve() gives them; of a quorum's from memory while
+ * they work. And whether a connection to one of them was made. */
+const char *sneck__client_places(sneck_client *client, struct places *out);
+void sneck__client_reached(sneck_client *client, bool reached);
 
 /* Waiters are woken, or have to poll. */
 void sneck__client_count_wakeups(sneck_client *client, bool woken);

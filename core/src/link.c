@@ -27,6 +27,9 @@
 #include <string.h>
 
 #define STALE_MS 100           /* idle for longer: look before writing */
+#define STUCK_BYTES 1048576    /* more than that waits to be sent */
+#define STUCK_MS 1000          /* and the first of it for so long */
+#define LINGER_MS 100          /* how long what nobody waits for may delay a close, a quorum's */
 
 static sneck_link *link_of(struct wire *wire)
 {
@@ -111,6 +114,24 @@ bool sneck__link_unsent(const sneck_link *link, const sneck_op *op)
     return true;
 }
 
+/* When it was queued, or when it could leave, if that was later. */
+static int64_t begun_ms(const sneck_link *link, size_t i)
+{
+    return request_at(link, i)->limit_ms - link->client->io_timeout_ms;
+}
+
+bool sneck__link_stuck(const sneck_link *link)
+{
+    const struct buffer *out = &link->wire.out;
+    return out->len - out->sent > STUCK_BYTES && link->count > 0 &&
+           sneck__now_ms() - begun_ms(link, 0) >= STUCK_MS;
+}
+
+int64_t sneck__link_linger_ms(const sneck_link *link)
+{
+    return link->count > 0 ? begun_ms(link, link->count - 1) + LINGER_MS : 0;
+}
+
 /* ------------------------------------------------------------------- failing */
 
 void sneck__link_wake(sneck_link *link)
@@ -186,6 +207,25 @@ static void link_ready(struct wire *wire)
         request_at(link, i)->limit_ms = sneck__later_ms(now, link->client->io_timeout_ms);
 }
 
+bool sneck__link_knows(const sneck_link *link, const struct script *script)
+{
+    for (size_t i = 0; i < link->known_count; i++)
+        if (link->known[i] == script)
+            return true;
+    return false;
+}
+
+void sneck__link_note_script(sneck_link *link, const struct script *script)
+{
+    request_at(link, link->count - 1)->script = script;
+}
+
+static void learn(sneck_link *link, const struct script *script)
+{
+    if (!sneck__link_knows(link, script) && link->known_count < SCRIPTS_KNOWN)
+        link->known[link->known_count++] = script;
+}
+
 static void link_reply(struct wire *wire, redisReply *reply)
 {
     sneck_link *link = link_of(wire);
@@ -196,6 +236,8 @@ static void link_reply(struct wire *wire, redisReply *reply)
     }
     struct request request = pop_request(link);
     link->answered = true;
+    if (request.script && reply->type != REDIS_REPLY_ERROR)
+        learn(link, request.script);
     if (link->count == 0)
         link->used_ms = sneck__now_ms();
     if (request.op) {
@@ -205,20 +247,6 @@ static void link_reply(struct wire *wire, redisReply *reply)
     if (sneck__is_noscript(reply))
         link->known_count = 0; /* its scripts were flushed */
     freeReplyObject(reply);
-}
-
-bool sneck__link_knows(const sneck_link *link, const struct script *script)
-{
-    for (size_t i = 0; i < link->known_count; i++)
-        if (link->known[i] == script)
-            return true;
-    return false;
-}
-
-void sneck__link_learn(sneck_link *link, const struct script *script)
-{
-    if (!sneck__link_knows(link, script) && link->known_count < SCRIPTS_KNOWN)
-        link->known[link->known_count++] = script;
 }
 
 void sneck__link_deliver(sneck_link *link, const char *message, size_t len)

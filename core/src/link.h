@@ -15,6 +15,7 @@ struct request {
     sneck_op *op;        /* NULL: abandoned, its reply is swallowed */
     uint64_t begin;      /* place of its first byte among all bytes queued */
     int64_t limit_ms;    /* when its answer is overdue */
+    const struct script *script; /* which the server knows when it has answered; or NULL */
 };
 
 /* Ops in the order in which they came in; doubly linked. */
@@ -92,7 +93,15 @@ int64_t sneck__link_due_ms(const sneck_link *link);
 
 /* The server behind this connection has the script, as far as was heard from it. */
 bool sneck__link_knows(const sneck_link *link, const struct script *script);
-void sneck__link_learn(sneck_link *link, const struct script *script);
+
+/* What was queued last runs this script: its answer tells that the server has it. */
+void sneck__link_note_script(sneck_link *link, const struct script *script);
+
+/* Much is queued that the server does not take: to queue more would fill the memory. */
+bool sneck__link_stuck(const sneck_link *link);
+
+/* Until when what was asked last may be waited for, where no op waits for it. */
+int64_t sneck__link_linger_ms(const sneck_link *link);
 
 /* Reads what came while it was idle in the pool with replies still to come. */
 void sneck__link_catch_up_one(sneck_link *link);

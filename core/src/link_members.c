@@ -91,12 +91,6 @@ int64_t sneck__link_timeout_ms(const sneck_link *link)
     return left <= 0 ? 0 : left < TIMEOUT_MAX_MS ? left : TIMEOUT_MAX_MS;
 }
 
-/* A loop looks for what has ended after each step only; so it is made to step. */
-int64_t sneck_link_timeout_ms(const sneck_link *link)
-{
-    return link->ended_aside ? 0 : sneck__link_timeout_ms(link);
-}
-
 bool sneck__link_quiet(const sneck_link *link)
 {
     for (size_t i = 0; i < link->member_count; i++)
@@ -105,9 +99,44 @@ bool sneck__link_quiet(const sneck_link *link)
     return true;
 }
 
+/* A quorum's ops do not wait for a server that is stalled. When they have ended, what is left
+ * for one is worth a moment, and no more: until when; 0: it is quiet now. */
+static int64_t linger_ms(const sneck_link *link)
+{
+    int64_t last = 0;
+    for (size_t i = 0; i < link->member_count; i++) {
+        int64_t until = sneck__link_linger_ms(link->members[i]);
+        last = until > last ? until : last;
+    }
+    return last > sneck__now_ms() ? last : 0;
+}
+
+static bool may_linger(const sneck_link *link)
+{
+    return link->client->quorum && !link->pending.first && !sneck__link_quiet(link);
+}
+
 bool sneck_link_quiet(const sneck_link *link)
 {
-    return sneck__link_quiet(link);
+    return may_linger(link) ? linger_ms(link) == 0 : sneck__link_quiet(link);
+}
+
+static int64_t wait_at_most(int64_t timeout_ms, int64_t at_ms)
+{
+    int64_t left = at_ms - sneck__now_ms();
+    left = left > 0 ? left : 0;
+    return timeout_ms < 0 || left < timeout_ms ? left : timeout_ms;
+}
+
+/* A loop looks for what has ended, and whether the link is quiet, after each step only; so it is
+ * made to step. */
+int64_t sneck_link_timeout_ms(const sneck_link *link)
+{
+    int64_t timeout_ms = sneck__link_timeout_ms(link);
+    int64_t until = may_linger(link) ? linger_ms(link) : 0;
+    if (link->ended_aside)
+        return 0;
+    return until > 0 ? wait_at_most(timeout_ms, until) : timeout_ms;
 }
 
 bool sneck__link_written(const sneck_link *link)

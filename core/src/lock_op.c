@@ -1,6 +1,8 @@
 /* lock_op.c - what the ops on a lock have in common. */
 #include "lock_op.h"
 
+#include "client.h"
+
 #include <string.h>
 
 void *sneck__lock_op_new(size_t size, const struct op_class *class, sneck_lock *lock,
@@ -62,13 +64,17 @@ void sneck__lock_op_end_unrenewed(struct lock_op *o, int status)
                                           : "the system gives no thread or memory for its renewal");
 }
 
-/* It is an EVAL, so that it needs no second try. */
+/* Nobody hears that a script is not there, so who may not know it gets its text. */
 void sneck__lock_clean_up(const sneck_lock *lock, sneck_link *link, const char *token,
                           size_t token_len, const char *entry, size_t entry_len)
 {
-    const char *text = lock->kind->release->text;
-    sneck__link_send(link, NULL, (struct command){7,
-        (const char *const[]){"EVAL", text, "2", lock->name, lock->queue.text, token, entry},
-        (const size_t[]){4, strlen(text), 1, lock->name_len, lock->queue.len, token_len,
-                         entry_len}});
+    const struct script *script = lock->kind->release;
+    bool known = sneck__link_knows(link, script);
+    const char *verb = known ? "EVALSHA" : "EVAL", *text = known ? script->sha1 : script->text;
+    bool queued = sneck__link_send(link, NULL, (struct command){7,
+        (const char *const[]){verb, text, "2", lock->name, lock->queue.text, token, entry},
+        (const size_t[]){strlen(verb), strlen(text), 1, lock->name_len, lock->queue.len,
+                         token_len, entry_len}});
+    if (queued && link->client->is_member)
+        sneck__link_note_script(link, script);
 }

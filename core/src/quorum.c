@@ -66,6 +66,7 @@ static int add_servers(struct quorum *quorum, size_t count, const char *const *u
             sneck__message(error, "quorum: %.480s", why);
             return rc;
         }
+        quorum->members[i]->is_member = true;
         quorum->count++;
         rc = check_new(quorum, i, error);
         if (rc != SNECK_OK)

@@ -65,10 +65,12 @@ static bool has_time(const struct quorum_acquire *a)
 
 /* -------------------------------------------------------------------- cleaning up */
 
-/* Sends a release to a server, of which nothing is heard. */
+/* Sends a release to a server, of which nothing is heard; but not where the token was never
+ * sent. */
 static void clean_unheard(struct quorum_acquire *a, struct member *m)
 {
-    sneck__lock_clean_up(lock_of_acquire(a), m->op.link, a->token, a->token_len, "", 0);
+    if (m->asked)
+        sneck__lock_clean_up(lock_of_acquire(a), m->op.link, a->token, a->token_len, "", 0);
 }
 
 static void clean_all_unheard(struct quorum_acquire *a)
@@ -155,13 +157,21 @@ static void clean_and_go_on(struct quorum_acquire *a)
         attempt_over(a);
 }
 
+/* No majority grants it, and whether others or failures keep it away does not depend on who is
+ * heard first. */
+static bool is_decided_against(const struct quorum_op *q)
+{
+    return sneck__quorum_denies(q) || q->silent == 0 ||
+           (sneck__quorum_fails(q) && !sneck__quorum_may_deny(q));
+}
+
 static void attempt_failed(struct quorum_acquire *a, const char *did)
 {
     const struct quorum_op *q = &a->q;
-    size_t most = q->count - q->majority;
+    bool held = sneck__quorum_denies(q) || !sneck__quorum_fails(q);
     a->contended = a->contended || q->no > 0;
-    a->hopeless = q->refused > most;
-    a->status = q->failed > most ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
+    a->hopeless = !held && q->refused > q->count - q->majority;
+    a->status = !held ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
     sneck__quorum_tell(q, a->message, did);
     clean_and_go_on(a);
 }
@@ -187,33 +197,48 @@ static void won(struct quorum_acquire *a)
 
 /* -------------------------------------------------------------------- the fence */
 
-/* The greatest of a majority's fences is greater than all before it, since these were
- * written to majorities, too; so it is written to one. */
+/* The greatest of those that were granted is the lock's: greater than all before it, since these
+ * were written to majorities, too. */
+static void choose_fence(struct quorum_acquire *a)
+{
+    const struct quorum_op *q = &a->q;
+    a->fence = 0;
+    for (size_t i = 0; i < q->count; i++)
+        if (q->members[i].voice == YES && q->members[i].number > a->fence)
+            a->fence = q->members[i].number;
+    a->fence_len = (size_t)snprintf(a->fence_text, sizeof a->fence_text, "%lld",
+                                    (long long)a->fence);
+}
+
+static bool compose_raise(struct quorum_acquire *a)
+{
+    sneck_op *op = &a->q.base.op;
+    const sneck_lock *lock = lock_of_acquire(a);
+    sneck__op_compose(op, &script_raise_fence, 2, 4,
+                      (const char *const[]){lock->name, lock->fence_key.text, a->token,
+                                            a->fence_text},
+                      (const size_t[]){lock->name_len, lock->fence_key.len, a->token_len,
+                                       a->fence_len});
+    return sneck__quorum_format(&a->q, (struct command){op->argc, op->argv, op->argv_len});
+}
+
+/* It is written to a majority that holds the token. Who has not answered yet is asked as well,
+ * behind its grant: one of those that have may be stalled by now. */
 static void raise_fence(struct quorum_acquire *a)
 {
     struct quorum_op *q = &a->q;
-    sneck_op *op = &q->base.op;
-    const sneck_lock *lock = lock_of_acquire(a);
-    bool takes_part[SNECK_QUORUM_MAX];
-    a->fence = 0;
-    for (size_t i = 0; i < q->count; i++) {
-        takes_part[i] = q->members[i].voice == YES;
-        if (takes_part[i] && q->members[i].number > a->fence)
-            a->fence = q->members[i].number;
-    }
+    enum voice granted[SNECK_QUORUM_MAX];
+    for (size_t i = 0; i < q->count; i++)
+        granted[i] = q->members[i].voice;
+    choose_fence(a);
     a->phase = RAISING;
-    a->fence_len = (size_t)snprintf(a->fence_text, sizeof a->fence_text, "%lld",
-                                    (long long)a->fence);
     sneck__quorum_round(q);
-    sneck__op_compose(op, &script_raise_fence, 1, 2,
-                      (const char *const[]){lock->fence_key.text, a->fence_text},
-                      (const size_t[]){lock->fence_key.len, a->fence_len});
-    bool formatted = sneck__quorum_format(q, (struct command){op->argc, op->argv, op->argv_len});
+    bool formatted = compose_raise(a);
     for (size_t i = 0; i < q->count; i++) {
         struct member *m = &q->members[i];
-        if (takes_part[i] && m->number == a->fence)
-            sneck__quorum_speak(m, YES); /* it made this one */
-        else if (takes_part[i] && formatted)
+        if (granted[i] == NO || (granted[i] == YES && m->number == a->fence))
+            sneck__quorum_speak(m, granted[i]); /* held by another; it made this one */
+        else if (granted[i] != FAILED && formatted)
             sneck__quorum_ask(q, m);
     }
 }
@@ -246,6 +271,8 @@ static void attempt(struct quorum_acquire *a)
         return;
     }
     memcpy(&a->random, a->token + a->token_len - sizeof a->random, sizeof a->random);
+    for (size_t i = 0; i < q->count; i++)
+        q->members[i].asked = false;
     a->phase = GRANTING;
     a->asked_ms = sneck__now_ms();
     q->limit_ms = attempt_limit(a);
@@ -275,13 +302,23 @@ static enum voice read_granting(struct member *m, const redisReply *reply)
     return NO;
 }
 
+static enum voice read_raising(struct member *m, const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_INTEGER)
+        return FAILED;
+    if (reply->integer != 0)
+        return YES;
+    m->why = "it does not hold our token";
+    return NO;
+}
+
 static enum voice acquire_read(struct quorum_op *q, struct member *m, const redisReply *reply)
 {
     switch (acquire_of(q)->phase) {
     case GRANTING:
         return read_granting(m, reply);
     case RAISING:
-        return reply->type == REDIS_REPLY_INTEGER ? YES : FAILED;
+        return read_raising(m, reply);
     default:
         return YES; /* cleaned or not, there is no more to be done */
     }
@@ -301,7 +338,7 @@ static void decide_acquire(struct quorum_op *q)
             raise_fence(a);
         if (sneck__quorum_agrees(q))
             won(a);
-    } else if (!sneck__quorum_may_agree(q)) {
+    } else if (is_decided_against(q)) {
         attempt_failed(a, a->phase == RAISING ? "took its fence" : "granted it");
     }
 }

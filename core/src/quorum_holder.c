@@ -1,5 +1,6 @@
 /* quorum_holder.c - the op that asks all servers of a quorum who has a lock: whoever has a
- * majority, for as long as a majority says. It changes nothing. */
+ * majority, for as long as a majority says; nobody, where no token can have one. It changes
+ * nothing. */
 #include "quorum_op.h"
 
 #include <stdlib.h>
@@ -76,8 +77,10 @@ static void holder_decide(struct quorum_op *q)
     }
     if (!sneck__quorum_may_agree(q))
         sneck__quorum_end(q, SNECK_QUORUM, "have told who holds it");
-    else if (sneck__quorum_agrees(q) && most + q->silent < q->majority)
+    else if (most + q->silent + q->failed < q->majority)
         sneck__op_end(&q->base.op, SNECK_OK, "%s", ""); /* nobody */
+    else if (q->silent == 0) /* who has failed may have the same token */
+        sneck__quorum_end_counted(q, SNECK_QUORUM, most, "name the same holder");
 }
 
 static void quorum_holder_clear(sneck_op *op)

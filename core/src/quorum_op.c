@@ -47,6 +47,11 @@ bool sneck__quorum_denies(const struct quorum_op *q)
     return q->no > tolerated(q);
 }
 
+bool sneck__quorum_fails(const struct quorum_op *q)
+{
+    return q->failed > tolerated(q);
+}
+
 bool sneck__quorum_may_agree(const struct quorum_op *q)
 {
     return q->yes + q->silent >= q->majority;
@@ -128,6 +133,7 @@ static bool ask_by_text(struct quorum_op *q, struct member *m, const redisReply 
     sneck__op_as_text(op);
     if (!sneck__link_send(m->op.link, &m->op, (struct command){op->argc, op->argv, op->argv_len}))
         return false;
+    sneck__link_note_script(m->op.link, op->script);
     m->op.in_flight++;
     return true;
 }
@@ -138,8 +144,6 @@ static bool member_reply(sneck_op *op, redisReply *reply)
     struct quorum_op *q = m->whole;
     if (q->base.op.status != SNECK_PENDING || ask_by_text(q, m, reply))
         return false;
-    if (q->base.op.script && reply->type != REDIS_REPLY_ERROR)
-        sneck__link_learn(op->link, q->base.op.script);
     enum voice voice = q->kind->read(q, m, reply);
     if (voice == FAILED)
         fail_reply(m, reply);
@@ -219,9 +223,13 @@ void sneck__quorum_ask(struct quorum_op *q, struct member *m)
 {
     const struct buffer *request = request_for(q, m);
     m->doubtful = false;
-    if (request->len > 0 &&
+    if (sneck__link_stuck(m->op.link)) {
+        m->why = "what was sent to it before still waits to leave";
+    } else if (request->len > 0 &&
         sneck__link_send_bytes(m->op.link, &m->op, request->bytes, request->len, 1)) {
         m->op.in_flight++;
+        m->asked = true;
+        sneck__link_note_script(m->op.link, q->base.op.script);
         sneck__quorum_speak(m, SILENT);
     } else {
         m->why = "out of memory";
@@ -251,10 +259,11 @@ void sneck__quorum_ask_script(struct quorum_op *q, const struct script *script, 
 
 /* --------------------------------------------------------------------- messages */
 
-void sneck__quorum_tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], const char *did)
+static void tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], size_t servers,
+                 const char *did)
 {
     int used = snprintf(out, SNECK_ERROR_SIZE, "%s: %zu of %zu servers %s, %zu are needed",
-                        q->base.lock->what, q->yes, q->count, did, q->majority);
+                        q->base.lock->what, servers, q->count, did, q->majority);
     for (size_t i = 0; i < q->count && used < SNECK_ERROR_SIZE; i++) {
         const struct member *m = &q->members[i];
         if (m->why && m->voice != YES)
@@ -263,11 +272,21 @@ void sneck__quorum_tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], c
     }
 }
 
-void sneck__quorum_end(struct quorum_op *q, int status, const char *did)
+void sneck__quorum_tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], const char *did)
+{
+    tell(q, out, q->yes, did);
+}
+
+void sneck__quorum_end_counted(struct quorum_op *q, int status, size_t servers, const char *did)
 {
     char text[SNECK_ERROR_SIZE];
-    sneck__quorum_tell(q, text, did);
+    tell(q, text, servers, did);
     sneck__op_end(&q->base.op, status, "%s", text);
+}
+
+void sneck__quorum_end(struct quorum_op *q, int status, const char *did)
+{
+    sneck__quorum_end_counted(q, status, q->yes, did);
 }
 
 const sneck_client *sneck_op_client(const sneck_op *op)

@@ -13,6 +13,7 @@ struct member {
         YES, NO,                /* what these mean is the capability's */
         FAILED,                 /* not reached, or an error; or not asked in this round */
     } voice;
+    bool asked;                 /* anything, since a capability has set it to false */
     bool doubtful;              /* FAILED: it may have done it, or do it yet */
     const char *why;            /* of NO and FAILED; static, or op.error. NULL: nothing to say */
     int64_t number;             /* of YES, where a number was the answer */
@@ -79,6 +80,7 @@ bool sneck__quorum_may_agree(const struct quorum_op *q);   /* a majority says YE
 bool sneck__quorum_may_deny(const struct quorum_op *q);    /* so many NO that none can */
 bool sneck__quorum_agrees(const struct quorum_op *q);
 bool sneck__quorum_denies(const struct quorum_op *q);
+bool sneck__quorum_fails(const struct quorum_op *q);       /* so many failed that none can */
 
 /* Some server may have done what was asked, or do it yet. */
 bool sneck__quorum_doubtful(const struct quorum_op *q);
@@ -86,8 +88,9 @@ bool sneck__quorum_doubtful(const struct quorum_op *q);
 /* Writes `lock "x": 2 of 5 servers DID it, 3 are needed`, and what each server said. */
 void sneck__quorum_tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], const char *did);
 
-/* Ends the op with that message. */
+/* Ends the op with that message; or with one of so many servers, where YES is not what counts. */
 void sneck__quorum_end(struct quorum_op *q, int status, const char *did);
+void sneck__quorum_end_counted(struct quorum_op *q, int status, size_t servers, const char *did);
 
 /* The capabilities. */
 int sneck__quorum_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,

@@ -5,8 +5,13 @@
  */
 #include "resolve.h"
 
+#include "clock.h"
+
 #include <netdb.h>
 #include <sys/socket.h>
+
+#define PAUSE_MIN_MS 1000
+#define PAUSE_MAX_MS 30000
 
 const char *sneck__resolve(struct places *out, const char *host)
 {
@@ -24,4 +29,54 @@ const char *sneck__resolve(struct places *out, const char *host)
     }
     freeaddrinfo(list);
     return out->count > 0 ? NULL : "the host has no address";
+}
+
+/* ------------------------------------------------------------- what is remembered */
+
+static const char *recall(const struct known_places *known, struct places *out)
+{
+    *out = known->places;
+    out->next = 0;
+    return out->count > 0 ? NULL : known->why;
+}
+
+static int64_t at_least(int64_t ms)
+{
+    return ms < PAUSE_MIN_MS ? PAUSE_MIN_MS : ms;
+}
+
+/* Until a first lookup has ended, whoever comes looks for himself: it may be quick. Later, while
+ * one looks, others do with what is known. */
+bool sneck__known_places(struct known_places *known, struct places *out, const char **why)
+{
+    int64_t now = sneck__now_ms();
+    if (!known->asked)
+        return false;
+    if (known->work || now < known->next_ms) {
+        *why = recall(known, out);
+        return true;
+    }
+    known->next_ms = sneck__later_ms(now, at_least(known->pause_ms));
+    return false;
+}
+
+const char *sneck__note_places(struct known_places *known, struct places *found,
+                               const char *why)
+{
+    int64_t pause = at_least(2 * known->pause_ms);
+    known->pause_ms = pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
+    known->next_ms = sneck__later_ms(sneck__now_ms(), known->pause_ms);
+    known->asked = true;
+    known->work = !why;
+    known->why = why;
+    if (!why)
+        known->places = *found;
+    return recall(known, found);
+}
+
+void sneck__note_reached(struct known_places *known, bool reached)
+{
+    known->work = reached;
+    if (reached)
+        known->pause_ms = 0;
 }

@@ -237,14 +237,20 @@ static const struct script script_probe = {
 
 static const struct script script_raise_fence = {
     "raise_fence",
-    "9cfc8576f58769765d0ae332a0a0819012d86e00",
-    1,
-    "local last = redis.pcall('GET', KEYS[1])\n"
+    "5da9c3e1c2af490c77d5c934db0ea1992c4460a8",
+    2,
+    "local held = redis.pcall('GET', KEYS[1])\n"
+    "if type(held) == 'table' then\n"
+    "return held\n"
+    "elseif held ~= ARGV[1] then\n"
+    "return 0\n"
+    "end\n"
+    "local last = redis.pcall('GET', KEYS[2])\n"
     "if type(last) == 'table' then\n"
     "return last\n"
     "end\n"
-    "if (tonumber(last or 0) or 0) < tonumber(ARGV[1]) then\n"
-    "local set = redis.pcall('SET', KEYS[1], ARGV[1], 'PX', 86400000)\n"
+    "if (tonumber(last or 0) or 0) < tonumber(ARGV[2]) then\n"
+    "local set = redis.pcall('SET', KEYS[2], ARGV[2], 'PX', 86400000)\n"
     "if set.err then\n"
     "return set\n"
     "end\n"

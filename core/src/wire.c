@@ -43,6 +43,8 @@ void sneck__wire_close(struct wire *w)
 
 void sneck__wire_fail(struct wire *w, int status, const char *code, const char *why)
 {
+    if (w->state != WIRE_READY)
+        sneck__client_reached(w->client, false);
     sneck__wire_close(w);
     w->owner->failed(w, status, code, why);
 }
@@ -177,7 +179,7 @@ void sneck__wire_open(struct wire *w)
     w->end_ms = sneck__later_ms(sneck__now_ms(), client->connect_timeout_ms);
     w->places.count = w->places.next = 0;
     if (!client->address.path)
-        why = sneck__resolve(&w->places, client->address.host);
+        why = sneck__client_places(w->client, &w->places);
     if (why)
         sneck__wire_fail(w, SNECK_CONNECTION, "", why);
     else
@@ -187,6 +189,7 @@ void sneck__wire_open(struct wire *w)
 static void become_ready(struct wire *w)
 {
     w->state = WIRE_READY;
+    sneck__client_reached(w->client, true);
     w->owner->ready(w);
 }
 

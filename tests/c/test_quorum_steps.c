@@ -85,10 +85,61 @@ static void many_locks_share_one_link(void **state)
         sneck_op_free(ops[i]);
         sneck_lock_free(locks[i]);
     }
-    STEP_UNTIL(link, sneck_link_quiet(link));
-    for (size_t i = 0; i < FIVE; i++)
-        assert_int_equal(COMMAND_INTEGER(five->each[i], "DBSIZE"), MANY / 2); /* the fences */
+    for (size_t i = 0; i < FIVE; i++) /* the fences */
+        STEP_UNTIL(link, COMMAND_INTEGER(five->each[i], "DBSIZE") == MANY / 2);
     sneck_link_free(link);
+}
+
+/* --------------------------------------------------------------------------- fences */
+
+/* Begins a fenced acquire, with the first three servers' grants on their way and the others
+ * stalled; then the third one stalls, and these go on. */
+static sneck_op *start_raising(struct five *five, sneck_lock *lock, sneck_link *link)
+{
+    signal_some(five, 3, 2, SIGSTOP);
+    sneck_op *op = start_acquire(lock, link, 0);
+    sneck_link_step(link);
+    for (size_t i = 0; i < 3; i++)
+        UNTIL(key_exists(five->each[i], "door"));
+    signal_some(five, 2, 1, SIGSTOP);
+    signal_some(five, 3, 2, SIGCONT);
+    return op;
+}
+
+static void a_granter_that_stalls_does_not_fail_a_fence(void **state)
+{
+    struct five *five = *state;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, true);
+    sneck_link *link = warm_link(five, lock);
+    sneck_op *op = start_raising(five, lock, link);
+    assert_int_equal(finish(link, op), SNECK_OK);
+    sneck_op_free(op);
+    signal_some(five, 2, 1, SIGCONT);
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    STEP_UNTIL(link, sneck_link_quiet(link) && found_on(five, "door") == 0);
+    sneck_link_free(link);
+    sneck_lock_free(lock);
+}
+
+/* Its holder may have a fence that is smaller. */
+static void a_fence_is_not_raised_where_another_holds_the_lock(void **state)
+{
+    struct five *five = *state;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, true);
+    sneck_link *link = warm_link(five, lock);
+    DO(five->each[3], "DEL", "{door}:sneck:fence");
+    DO(five->each[3], "CONFIG", "RESETSTAT");
+    occupy(five, "door", 3, 1);
+    sneck_op *op = start_raising(five, lock, link);
+    assert_int_equal(finish(link, op), SNECK_OK);
+    sneck_op_free(op);
+    signal_some(five, 2, 1, SIGCONT);
+    STEP_UNTIL(link, calls_of(five->each[3], "eval") + calls_of(five->each[3], "evalsha") >= 2);
+    assert_false(key_exists(five->each[3], "{door}:sneck:fence"));
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    UNTIL(found_on(five, "door") == 1);
+    sneck_link_free(link);
+    sneck_lock_free(lock);
 }
 
 /* -------------------------------------------------------------------------- cancels */
@@ -291,6 +342,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FIVE(a_link_has_a_connection_for_each_server),
         WITH_FIVE(many_locks_share_one_link),
+        WITH_FIVE(a_granter_that_stalls_does_not_fail_a_fence),
+        WITH_FIVE(a_fence_is_not_raised_where_another_holds_the_lock),
         WITH_FIVE(a_cancel_at_any_step_leaves_no_token),
         WITH_FIVE(a_cancel_reaches_servers_that_are_stalled),
         WITH_FIVE(an_interrupted_call_leaves_no_token),
