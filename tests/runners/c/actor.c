@@ -72,10 +72,17 @@ bool actor_lock_options(const struct arguments *a, sneck_lock_options *out, cons
     out->fair = read_flag(a, "fair", wrong);
     out->renew = read_flag(a, "renew", wrong);
     out->fence = read_flag(a, "fence", wrong);
-    if (arguments_text(a, "kind") && strcmp(arguments_text(a, "kind"), "timestamp") != 0)
-        *wrong = "a kind is timestamp, or not there";
+    const char *kind = arguments_text(a, "kind");
+    if (kind && strcmp(kind, "timestamp") != 0 && strcmp(kind, "timestamp_ms") != 0)
+        *wrong = "a kind is timestamp, timestamp_ms, or not there";
     return out->fair || out->renew || out->fence || out->label || arguments_text(a, "ttl") ||
-           arguments_text(a, "poll") || arguments_text(a, "max_hold") || arguments_text(a, "kind");
+           arguments_text(a, "poll") || arguments_text(a, "max_hold") || kind;
+}
+
+static sneck_legacy_unit legacy_unit(const struct arguments *a)
+{
+    return strcmp(arguments_text(a, "kind"), "timestamp_ms") == 0 ? SNECK_LEGACY_MILLISECONDS
+                                                                  : SNECK_LEGACY_SECONDS;
 }
 
 /* Makes a lock object by the step's options; NULL when that is refused. */
@@ -90,7 +97,8 @@ static sneck_lock *make_lock(struct actor *actor, const struct arguments *a,
     int rc = token ? sneck_lock_adopt(&lock, actor->client, name->at, name->len, token,
                                       token_len, &options, NULL)
              : arguments_text(a, "kind")
-                   ? sneck_legacy_lock_new(&lock, actor->client, name->at, name->len, &options, NULL)
+                   ? sneck_legacy_lock_new(&lock, actor->client, name->at, name->len, &options,
+                                           legacy_unit(a), NULL)
                    : sneck_lock_new(&lock, actor->client, name->at, name->len, &options, NULL);
     if (rc != SNECK_OK)
         outcome_fail(outcome, rc, "");
