@@ -33,6 +33,7 @@
 #define STAGGER_MS 50       /* between the ranks that watch a lease end */
 #define WATCHERS 3          /* how many do */
 #define RETRY_MS 50         /* after a failure; jittered by half */
+#define TOLD_MAX 256        /* of what the key holds, so much is told by a script */
 #define NO_TIME (-2)        /* in place of a rank: what a timestamp lock's key holds is none */
 
 static uint32_t next_random(struct acquire *a)
@@ -201,11 +202,11 @@ static void far_back(struct acquire *a)
     set_timer(a, heartbeat(a));
 }
 
-/* Of a long value the server tells the beginning only. */
+/* Of a long value the server tells the beginning only: it may be ours. */
 static bool is_value(const struct acquire *a, const redisReply *held)
 {
-    size_t len = (size_t)held->len;
-    return len <= a->value_len && memcmp(held->str, a->value, len) == 0;
+    size_t told = a->value_len < TOLD_MAX ? a->value_len : TOLD_MAX;
+    return (size_t)held->len == told && memcmp(held->str, a->value, told) == 0;
 }
 
 static void not_free(struct acquire *a, const redisReply *const *reply)
