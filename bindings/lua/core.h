@@ -271,7 +271,7 @@ void core_new_type(lua_State *L, const char *name, const luaL_Reg *meta,
  *     core.connect(url, timeout, connect_timeout, client_name, prefix, label)
  *     core.quorum(urls, the same)
  *     core.lock(client, name, token, ttl, wait, label, fair, poll, renew, max_hold, fence)
- *     core.rlock(the same), core.legacy_lock(the same)
+ *     core.rlock(the same), core.legacy_lock(the same, milliseconds)
  *     core.settle(lock)
  *     core.update(client, key, function, keep, ttl, attempts, wait, guard)
  *     core.compare_and_set(client, key, expected, new, ttl)

@@ -45,8 +45,9 @@ core_lock *core_opt_lock(lua_State *L, int level, int arg, const char *what)
 /* -------------------------------------------------------------- construction */
 
 /* arguments */
-enum { CLIENT = 1, NAME, TOKEN, TTL, WAIT, LABEL, FAIR, POLL, RENEW, MAX_HOLD, FENCE };
-#define ARGUMENTS FENCE
+enum { CLIENT = 1, NAME, TOKEN, TTL, WAIT, LABEL, FAIR, POLL, RENEW, MAX_HOLD, FENCE,
+       MILLISECONDS };
+#define ARGUMENTS MILLISECONDS
 
 static core_lock *new_lock(lua_State *L)
 {
@@ -64,11 +65,12 @@ static core_lock *new_lock(lua_State *L)
     return self;
 }
 
-static sneck_lock_options check_options(lua_State *L)
+static sneck_lock_options check_options(lua_State *L, enum core_lock_kind kind)
 {
     const int level = CORE_USER_LEVEL;
     sneck_lock_options options = SNECK_LOCK_OPTIONS;
-    options.ttl_ms = core_opt_seconds(L, level, TTL, "ttl", false, options.ttl_ms);
+    const char *ttl = kind == CORE_LOCK_LEGACY ? "timeout" : "ttl";
+    options.ttl_ms = core_opt_seconds(L, level, TTL, ttl, false, options.ttl_ms);
     options.label = core_opt_text(L, level, LABEL, "label");
     options.fair = core_opt_flag(L, level, FAIR, "fair");
     options.poll_ms = core_opt_seconds(L, level, POLL, "poll", false, options.poll_ms);
@@ -90,8 +92,10 @@ static int make_lock(lua_State *L, enum core_lock_kind kind)
     const char *name = core_check_bytes(L, level, NAME, "the name", &name_len);
     if (!lua_isnil(L, TOKEN))
         token = core_check_bytes(L, level, TOKEN, "the token", &token_len);
-    sneck_lock_options options = check_options(L);
+    sneck_lock_options options = check_options(L, kind);
     int64_t wait_ms = core_opt_seconds(L, level, WAIT, "wait", true, SNECK_FOREVER);
+    sneck_legacy_unit unit = core_opt_flag(L, level, MILLISECONDS, "milliseconds")
+                                 ? SNECK_LEGACY_MILLISECONDS : SNECK_LEGACY_SECONDS;
     core_lock *self = new_lock(L);
     self->wait_ms = wait_ms;
     self->adopted = token != NULL;
@@ -99,7 +103,8 @@ static int make_lock(lua_State *L, enum core_lock_kind kind)
     int status = token ? sneck_lock_adopt(&self->lock, client, name, name_len, token, token_len,
                                           &options, error)
                : kind == CORE_LOCK_LEGACY
-                       ? sneck_legacy_lock_new(&self->lock, client, name, name_len, &options, error)
+                       ? sneck_legacy_lock_new(&self->lock, client, name, name_len, &options, unit,
+                                               error)
                        : sneck_lock_new(&self->lock, client, name, name_len, &options, error);
     self->kind = kind;
     if (status == SNECK_OK && kind == CORE_LOCK_COUNTED)
@@ -243,6 +248,23 @@ static int lock_locked(lua_State *L)
     return count;
 }
 
+static int start_force_release(lua_State *L, sneck_op **out)
+{
+    return sneck_lock_force_release_start(out, core_check_lock(L)->lock, NULL);
+}
+
+static int lock_force_release(lua_State *L)
+{
+    core_op *op = core_new_op(L);
+    int status = start_force_release(L, &op->op);
+    return core_return_result(L, status, op);
+}
+
+static int lock_force_release_start(lua_State *L)
+{
+    return begin(L, start_force_release);
+}
+
 /* --------------------------------------------------- what the lock itself knows */
 
 static int lock_remaining(lua_State *L)
@@ -333,6 +355,8 @@ static const luaL_Reg methods[] = {
     {"holder", lock_holder},
     {"holder_start", lock_holder_start},
     {"locked", lock_locked},
+    {"force_release", lock_force_release},
+    {"force_release_start", lock_force_release_start},
     {"remaining", lock_remaining},
     {"owned", lock_owned},
     {"ttl", lock_ttl},

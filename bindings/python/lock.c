@@ -18,6 +18,7 @@ typedef struct lock_arguments {
     bool counts;  /* its owner may acquire it again */
     PyObject *owner; /* who that is; NULL: the thread */
     bool legacy;  /* a timestamp lock */
+    bool milliseconds; /* it writes these */
     sneck_lock_options options;
 } lock_arguments;
 
@@ -52,7 +53,9 @@ static int lock_options(PyObject *const *args, lock_arguments *out)
 {
     sneck_lock_options *options = &out->options;
 
-    if (core_seconds_arg(args[0], "ttl", false, &options->ttl_ms) < 0 ||
+    const char *ttl = out->legacy ? "timeout" : "ttl";
+
+    if (core_seconds_arg(args[0], ttl, false, &options->ttl_ms) < 0 ||
         limit_arg(args[1], "wait", true, &out->wait_ms) < 0 ||
         core_text_arg(args[2], "label", &options->label) < 0 ||
         flag_arg(args[3], &options->fair) < 0 ||
@@ -74,7 +77,10 @@ static int new_sneck_lock(core_lock *self, const lock_arguments *given, char *er
                                 given->token, given->token_len, &given->options, error);
     if (given->legacy)
         return sneck_legacy_lock_new(&self->lock, client, given->name, given->name_len,
-                                     &given->options, error);
+                                     &given->options,
+                                     given->milliseconds ? SNECK_LEGACY_MILLISECONDS
+                                                         : SNECK_LEGACY_SECONDS,
+                                     error);
     status = sneck_lock_new(&self->lock, client, given->name, given->name_len,
                             &given->options, error);
     if (status != SNECK_OK || !given->counts)
@@ -153,7 +159,14 @@ PyObject *core_client_rlock(PyObject *self, PyObject *const *args, Py_ssize_t na
 
 PyObject *core_client_legacy_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    return lock_of(self, args, nargs, (lock_arguments){ .legacy = true });
+    lock_arguments given = { .legacy = true };
+
+    if (nargs != 2 + LOCK_OPTIONS + 1)
+        return PyErr_Format(PyExc_TypeError, "_legacy_lock() takes %d arguments",
+                            2 + LOCK_OPTIONS + 1);
+    if (flag_arg(args[nargs - 1], &given.milliseconds) < 0)
+        return NULL;
+    return lock_of(self, args, nargs - 1, given);
 }
 
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args, Py_ssize_t nargs)

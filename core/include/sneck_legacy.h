@@ -13,9 +13,17 @@ extern "C" {
 
 /* ---------------------------------------------------------- timestamp lock */
 
-/* Makes a lock whose key holds the Unix time in seconds at which it runs out, as the
+/* In which the time is written. Both are read: a number from 1e9 on is one in seconds, from
+ * 1e11 on in milliseconds, and anything else is no time. */
+typedef enum sneck_legacy_unit {
+    SNECK_LEGACY_SECONDS,       /* but milliseconds over an expired time that was in them */
+    SNECK_LEGACY_MILLISECONDS
+} sneck_legacy_unit;
+
+/* Makes a lock whose key holds the Unix time at which it runs out, as the
  * documentation of SETNX had it. It excludes and is excluded by older clients that take
- * an expired one over by GETSET: exactly one of all wins. The options' ttl_ms is how
+ * an expired one over by GETSET: exactly one of all wins. To clients that write milliseconds,
+ * seconds look expired: beside them the unit must be theirs. The options' ttl_ms is how
  * long it is held. Every call on a lock takes it, with these differences:
  *
  *   - Only the server's clock is asked. A part of a second is rounded up in the key, but
@@ -26,14 +34,18 @@ extern "C" {
  *     NOT_OWNER and leave it: it may have lost a race for the lock, or taken it.
  *   - sneck_lock_holder() gives the writer's token where a client of ours wrote
  *     the time, and else the time itself as a foreign token.
- *   - It cannot be a transaction's guard.
+ *   - What is no time, such as the value of a plain SETNX, is held for as long as it stands.
+ *   - sneck_lock_force_release() leaves an expired time, which an older client may be
+ *     about to take over.
+ *   - It cannot be a transaction's guard, and its token cannot be adopted.
  *
  * Who wrote the time stands in a second key, `{name}:sneck:writer`. Fails as
  * sneck_lock_new(), and with INVALID where the options ask for `fair` or `fence`.
  * docs/legacy.md has more. */
 SNECK_API int sneck_legacy_lock_new(sneck_lock **out, sneck_client *client,
                                     const void *name, size_t name_len,
-                                    const sneck_lock_options *options, char *error);
+                                    const sneck_lock_options *options,
+                                    sneck_legacy_unit unit, char *error);
 
 /* ---------------------------------------------------------------- try_lock */
 

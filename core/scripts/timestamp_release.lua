@@ -15,4 +15,4 @@ if is_held_by(ARGV[1]) then
     redis.call('DEL', KEYS[1], KEYS[2])
     return 1
 end
-return writer() == ARGV[1] and -2 or 0
+return is_moved(ARGV[1]) and -2 or 0

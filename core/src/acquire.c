@@ -128,17 +128,20 @@ static void describe_holder(const sneck_holder *h, char out[256])
                  *h->label ? ", label " : "", h->label, ends);
 }
 
-void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder)
+void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder, bool no_time)
 {
     char who[256];
+    const char *form = no_time ? "; its key holds no time, so it is a lock of another form: its"
+                                 " owner has to release it, or you to force_release it"
+                               : "";
     describe_holder(holder, who);
     if (a->wait_ms == 0)
-        sneck__op_end(&a->base.op, SNECK_BUSY, "%s: %s", a->base.lock->what, who);
+        sneck__op_end(&a->base.op, SNECK_BUSY, "%s: %s%s", a->base.lock->what, who, form);
     else if (a->in_doubt)
         end_in_doubt(a, "a reply was lost, and the key holds this value since");
     else
-        sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: not free within %lld ms; %s",
-                      a->base.lock->what, (long long)a->wait_ms, who);
+        sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: not free within %lld ms; %s%s",
+                      a->base.lock->what, (long long)a->wait_ms, who, form);
     count_end(a);
 }
 

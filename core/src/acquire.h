@@ -57,7 +57,8 @@ bool sneck__acquire_chosen(const struct acquire *a);
 
 /* acquire.c: how it ends. */
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms);
-void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder);
+/* `no_time`: in the place of a timestamp lock's time the key holds something else. */
+void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder, bool no_time);
 
 /* It is ours, or was: the answer took longer than the lease. Goes on while there is time. */
 void sneck__acquire_late(struct acquire *a);

@@ -27,6 +27,19 @@ static void end_counted(struct extend *e, bool confirmed)
     e->counted = false;
 }
 
+static void lose(struct extend *e, bool moved)
+{
+    sneck_lock *lock = e->base.lock;
+    if (sneck__lock_lose(lock, e->token, e->token_len)) {
+        atomic_fetch_add(&lock->client->counters.losses, 1);
+        if (moved)
+            sneck__lock_note_moved(lock);
+    }
+    sneck__op_end(&e->base.op, SNECK_NOT_OWNER, "%s: not ours any more: it had expired, or was"
+                  " deleted or taken%s; use a longer ttl, or extend it in time", lock->what,
+                  moved ? LOST_MOVED_TEXT : "");
+}
+
 static bool extend_reply(sneck_op *op, redisReply *reply)
 {
     struct extend *e = (struct extend *)op;
@@ -36,10 +49,7 @@ static bool extend_reply(sneck_op *op, redisReply *reply)
     } else if (reply->integer == 1) {
         sneck__op_end(op, SNECK_OK, "%s", "");
     } else {
-        if (sneck__lock_lose(e->base.lock, e->token, e->token_len))
-            atomic_fetch_add(&e->base.lock->client->counters.losses, 1);
-        sneck__op_end(op, SNECK_NOT_OWNER, "%s: not ours any more: it had expired, or was deleted"
-                      " or taken; use a longer ttl, or extend it in time", e->base.lock->what);
+        lose(e, reply->integer == LOST_MOVED);
     }
     sneck__renewal_reset(e->base.lock);
     return false;

@@ -11,18 +11,27 @@
 #include "lock.h"
 #include "script.h"
 
-static const struct lock_kind timestamp_kind = {
-    .acquire = &script_timestamp_acquire,
-    .release = &script_timestamp_release,
-    .extend = &script_timestamp_extend,
-    .holder = &script_timestamp_holder,
-    .force_release = &script_timestamp_force_release,
-    .beside = "writer",
-    .queues = false,
-};
+#define TIMESTAMP_KIND(UNIT)                             \
+    {                                                    \
+        .acquire = &script_timestamp_acquire,            \
+        .release = &script_timestamp_release,            \
+        .extend = &script_timestamp_extend,              \
+        .holder = &script_timestamp_holder,              \
+        .force_release = &script_timestamp_force_release, \
+        .beside = "writer",                              \
+        .unit = UNIT,                                    \
+        .queues = false,                                 \
+    }
+
+/* One for each unit, so that a clone is of the same. */
+static const struct lock_kind seconds_kind = TIMESTAMP_KIND("s");
+static const struct lock_kind milliseconds_kind = TIMESTAMP_KIND("ms");
 
 int sneck_legacy_lock_new(sneck_lock **out, sneck_client *client, const void *name,
-                          size_t name_len, const sneck_lock_options *options, char *error)
+                          size_t name_len, const sneck_lock_options *options,
+                          sneck_legacy_unit unit, char *error)
 {
-    return sneck__lock_make(out, client, name, name_len, options, &timestamp_kind, error);
+    return sneck__lock_make(out, client, name, name_len, options,
+                            unit == SNECK_LEGACY_MILLISECONDS ? &milliseconds_kind : &seconds_kind,
+                            error);
 }

@@ -55,7 +55,8 @@ static int check_arguments(const sneck_client *client, const void *name, size_t 
     if (o->size != sizeof *o)
         return refuse_lock(error, what, "start the options from SNECK_LOCK_OPTIONS");
     if (o->ttl_ms < SNECK_TTL_MIN_MS || o->ttl_ms > SNECK_TTL_MAX_MS)
-        return refuse_lock(error, what, "a ttl is from 3 ms to 365 days");
+        return refuse_lock(error, what, kind->unit ? "a timeout is from 3 ms to 365 days"
+                                                   : "a ttl is from 3 ms to 365 days");
     if (o->max_hold_ms != SNECK_FOREVER &&
         (o->max_hold_ms < 1 || o->max_hold_ms > SNECK_TTL_MAX_MS))
         return refuse_lock(error, what, "max_hold is from 1 ms to 365 days, or SNECK_FOREVER");
@@ -244,7 +245,7 @@ static void forget(sneck_lock *lock)
     lock->token_len = 0;
     lock->deadline_ms = 0;
     lock->doubt = DOUBT_NONE;
-    lock->releasing = lock->lost = lock->failing = false;
+    lock->releasing = lock->lost = lock->moved = lock->failing = false;
     lock->extending = 0;
 }
 
@@ -279,7 +280,7 @@ static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadlin
     lock->deadline_ms = deadline_ms;
     lock->doubt = doubt;
     lock->fence = 0;
-    lock->releasing = lock->lost = lock->failing = false;
+    lock->releasing = lock->lost = lock->moved = lock->failing = false;
     lock->extending = 0;
 }
 
@@ -391,6 +392,13 @@ bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len)
     return lost;
 }
 
+void sneck__lock_note_moved(sneck_lock *lock)
+{
+    enter(lock);
+    lock->moved = lock->lost;
+    leave(lock);
+}
+
 /* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
  * and so may a release in doubt. */
 static bool may_extend(const sneck_lock *lock)
@@ -404,6 +412,7 @@ struct lock_lease sneck__lock_lease(sneck_lock *lock)
     struct lock_lease lease = {
         .owned = may_extend(lock),
         .lost = lock->lost,
+        .moved = lock->moved,
         .deadline_ms = lock->deadline_ms ? lock->deadline_ms : NEVER_MS,
     };
     leave(lock);

@@ -17,6 +17,7 @@ struct script;
 struct lock_kind {
     const struct script *acquire, *release, *extend, *holder, *force_release;
     const char *beside;         /* the purpose of the key beside the lock's own */
+    const char *unit;           /* of the time that acquire writes; NULL: it writes none */
     bool queues;                /* who waits stands in a queue; else each asks by itself */
 };
 
@@ -50,6 +51,7 @@ struct sneck_lock {
     bool releasing;             /* a release was sent, and is not denied */
     bool released_in_time;      /* DOUBT_RELEASE: the first one was sent while valid */
     bool lost;                  /* the last token was lost, as the server said */
+    bool moved;                 /* and so by a time that another client has written */
     bool failing;               /* the last renewal failed */
     int64_t deadline_ms;        /* validity; 0: not known */
     unsigned extending;         /* extends of this token that are under way */
@@ -107,6 +109,9 @@ bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bo
  * or something newer is known. */
 bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len);
 
+/* It was lost just now to who has written a time over ours. */
+void sneck__lock_note_moved(sneck_lock *lock);
+
 /* Keeps the message and the server's code word of a blocking call that failed. */
 void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
 
@@ -114,6 +119,7 @@ void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
 struct lock_lease {
     bool owned;             /* and nothing that was sent may end that */
     bool lost;              /* the server said so */
+    bool moved;             /* and that another client has written a time over ours */
     int64_t deadline_ms;    /* NEVER_MS: not known */
 };
 struct lock_lease sneck__lock_lease(sneck_lock *lock);

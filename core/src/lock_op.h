@@ -10,6 +10,12 @@ struct lock_op {
     sneck_lock *lock;       /* a reference */
 };
 
+/* What the scripts of timestamp locks say to a holder whose time is not the one that it
+ * wrote; and how that is told. */
+#define LOST_MOVED (-2)
+#define LOST_MOVED_TEXT ", or another client has written a time over ours: one that has taken" \
+                        " it, or has lost a race for it"
+
 /* As sneck__op_new(), with the lock shared. */
 void *sneck__lock_op_new(size_t size, const struct op_class *class, sneck_lock *lock,
                          sneck_link *link);
@@ -44,6 +50,11 @@ bool sneck__lock_op_token_to_extend(struct lock_op *o, char **token, size_t *len
 /* As sneck__lock_begin_extend(). False: the op has ended. */
 bool sneck__lock_op_begin_extend(struct lock_op *o, const char *token, size_t len,
                                  int64_t sent_ms, int64_t ttl_ms);
+
+/* Writes the link's inbox and the time, so that those who wait on the same link need not show
+ * that this process runs. Its length; 0: it has no inbox. */
+#define RELEASE_MARK_SIZE (INBOX_ID_SIZE + 24)
+size_t sneck__lock_op_mark(const struct lock_op *o, char out[RELEASE_MARK_SIZE]);
 
 /* Sends a release of the token, with its entry in the queue if there is one, on a
  * link, behind whatever is under way there; the reply is swallowed. */

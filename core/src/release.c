@@ -15,7 +15,7 @@ struct release {
     struct lock_op base;
     char *token;             /* owned; the one to release */
     size_t token_len;
-    char mark[INBOX_ID_SIZE + 24]; /* the link's inbox and the time; "" while it has none */
+    char mark[RELEASE_MARK_SIZE];
     int64_t deadline_ms;     /* its validity, taken back while this is under way */
     bool in_time;            /* sent before that */
 };
@@ -23,15 +23,8 @@ struct release {
 /* What the script says of a lock that is not ours. */
 static const char *how_lost(long long reply)
 {
-    switch (reply) {
-    case 0:
-        return ", and has another owner now";
-    case -2:
-        return ", or another client has written a time over ours: one that has taken it, or has"
-               " lost a race for it";
-    default:
-        return "";
-    }
+    return reply == 0 ? ", and has another owner now"
+         : reply == LOST_MOVED ? LOST_MOVED_TEXT : "";
 }
 
 static bool release_reply(sneck_op *op, redisReply *reply)
@@ -91,13 +84,13 @@ static const struct op_class release_class = {
     .clear = release_clear,
 };
 
-/* So that those who wait on the same link need not show that this process runs. */
-static size_t write_mark(struct release *r)
+size_t sneck__lock_op_mark(const struct lock_op *o, char out[RELEASE_MARK_SIZE])
 {
-    const struct inbox *inbox = &r->base.op.link->inbox;
-    if (inbox->state != INBOX_READY || !r->base.lock->kind->queues)
+    const struct inbox *inbox = &o->op.link->inbox;
+    out[0] = '\0';
+    if (inbox->state != INBOX_READY || !o->lock->kind->queues)
         return 0;
-    return (size_t)snprintf(r->mark, sizeof r->mark, "%s %lld", inbox->id,
+    return (size_t)snprintf(out, RELEASE_MARK_SIZE, "%s %lld", inbox->id,
                             (long long)sneck__now_ms());
 }
 
@@ -108,7 +101,8 @@ bool sneck__lock_op_token_to_release(struct lock_op *o, char **token, size_t *le
         sneck__op_end(&o->op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
     else if (!*token && sneck__lock_lease(lock).lost)
         sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: lost before its release, as its renewal"
-                      " or an extend found: it had expired, or was deleted or taken", lock->what);
+                      " or an extend found: it had expired, or was deleted or taken%s", lock->what,
+                      sneck__lock_lease(lock).moved ? LOST_MOVED_TEXT : "");
     else if (!*token)
         sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: not held by this object: it was not acquired,"
                       " or released already", lock->what);
@@ -124,7 +118,7 @@ static void begin_release(struct release *r)
         return;
     r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
     r->in_time = sneck__now_ms() < r->deadline_ms;
-    size_t mark_len = write_mark(r);
+    size_t mark_len = sneck__lock_op_mark(&r->base, r->mark);
     sneck__lock_op_script(&r->base, lock->kind->release, mark_len ? 3 : 2,
                           (const char *const[]){r->token, "", r->mark},
                           (const size_t[]){r->token_len, 0, mark_len});

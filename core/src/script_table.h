@@ -343,14 +343,17 @@ static const struct script script_release = {
 
 static const struct script script_timestamp_acquire = {
     "timestamp_acquire",
-    "9849570c20deee50a20a7726f1ab7ec7d9e0a027",
+    "81d29b3d5abd86142e4c252e5f482ace60cb7c81",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
-    "local time = held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "return time and (time >= 1e11 and time / 1000 or time)\n"
+    "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
+    "if time and time >= 1e9 then\n"
+    "local unit = time >= 1e11 and 1000 or 1\n"
+    "return time / unit, unit\n"
+    "end\n"
     "end\n"
     "local function free()\n"
     "return not held or (ends() or now) < now\n"
@@ -366,6 +369,10 @@ static const struct script script_timestamp_acquire = {
     "local owner, time = writer()\n"
     "return owner == token and time == held and not free()\n"
     "end\n"
+    "local function is_moved(token)\n"
+    "local owner, time = writer()\n"
+    "return not free() and owner == token and time ~= held\n"
+    "end\n"
     "local function left()\n"
     "local ttl, time = redis.call('PTTL', KEYS[1]), ends()\n"
     "if not time then\n"
@@ -374,9 +381,12 @@ static const struct script script_timestamp_acquire = {
     "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
-    "local function write(token, ttl)\n"
-    "local time = string.format('%.0f', math.floor(now + ttl / 1000) + 1)\n"
-    "local expiry = string.format('%.0f', math.ceil((time - now) * 1000) + 1000)\n"
+    "local function write(token, ttl, milliseconds)\n"
+    "local _, had = ends()\n"
+    "local unit = milliseconds and 1000 or had or 1\n"
+    "local ending = math.floor((now + ttl / 1000) * unit) + 1\n"
+    "local time = string.format('%.0f', ending)\n"
+    "local expiry = string.format('%.0f', math.ceil((ending / unit - now) * 1000) + 60000)\n"
     "local noted = redis.pcall('SET', KEYS[2], time .. ' ' .. token, 'PX', expiry)\n"
     "if noted.err then\n"
     "return noted\n"
@@ -388,22 +398,25 @@ static const struct script script_timestamp_acquire = {
     "return held\n"
     "end\n"
     "if free() or is_held_by(ARGV[1]) then\n"
-    "return write(ARGV[1], ARGV[2])\n"
+    "return write(ARGV[1], ARGV[2], ARGV[6] == 'ms')\n"
     "end\n"
     "local owner, time = writer()\n"
-    "return {left(), (time == held and owner or held):sub(1, 256), -1}",
+    "return {left(), (time == held and owner or held):sub(1, 256), ends() and -1 or -2}",
 };
 
 static const struct script script_timestamp_extend = {
     "timestamp_extend",
-    "984a520189e82431f4f7f0a3fa9743db71891f18",
+    "ad036fca73045b2748762b93cdcbf7dd88af3a58",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
-    "local time = held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "return time and (time >= 1e11 and time / 1000 or time)\n"
+    "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
+    "if time and time >= 1e9 then\n"
+    "local unit = time >= 1e11 and 1000 or 1\n"
+    "return time / unit, unit\n"
+    "end\n"
     "end\n"
     "local function free()\n"
     "return not held or (ends() or now) < now\n"
@@ -419,6 +432,10 @@ static const struct script script_timestamp_extend = {
     "local owner, time = writer()\n"
     "return owner == token and time == held and not free()\n"
     "end\n"
+    "local function is_moved(token)\n"
+    "local owner, time = writer()\n"
+    "return not free() and owner == token and time ~= held\n"
+    "end\n"
     "local function left()\n"
     "local ttl, time = redis.call('PTTL', KEYS[1]), ends()\n"
     "if not time then\n"
@@ -427,9 +444,12 @@ static const struct script script_timestamp_extend = {
     "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
-    "local function write(token, ttl)\n"
-    "local time = string.format('%.0f', math.floor(now + ttl / 1000) + 1)\n"
-    "local expiry = string.format('%.0f', math.ceil((time - now) * 1000) + 1000)\n"
+    "local function write(token, ttl, milliseconds)\n"
+    "local _, had = ends()\n"
+    "local unit = milliseconds and 1000 or had or 1\n"
+    "local ending = math.floor((now + ttl / 1000) * unit) + 1\n"
+    "local time = string.format('%.0f', ending)\n"
+    "local expiry = string.format('%.0f', math.ceil((ending / unit - now) * 1000) + 60000)\n"
     "local noted = redis.pcall('SET', KEYS[2], time .. ' ' .. token, 'PX', expiry)\n"
     "if noted.err then\n"
     "return noted\n"
@@ -440,19 +460,25 @@ static const struct script script_timestamp_extend = {
     "if type(held) == 'table' then\n"
     "return held\n"
     "end\n"
-    "return is_held_by(ARGV[1]) and write(ARGV[1], ARGV[2]) or 0",
+    "if is_held_by(ARGV[1]) then\n"
+    "return write(ARGV[1], ARGV[2])\n"
+    "end\n"
+    "return is_moved(ARGV[1]) and -2 or 0",
 };
 
 static const struct script script_timestamp_force_release = {
     "timestamp_force_release",
-    "45b250a18baa1266fb5a64277f5c3b9c6510b608",
+    "32133410dc48e3102239c8e07070ed135fdea6c0",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
-    "local time = held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "return time and (time >= 1e11 and time / 1000 or time)\n"
+    "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
+    "if time and time >= 1e9 then\n"
+    "local unit = time >= 1e11 and 1000 or 1\n"
+    "return time / unit, unit\n"
+    "end\n"
     "end\n"
     "local function free()\n"
     "return not held or (ends() or now) < now\n"
@@ -468,6 +494,10 @@ static const struct script script_timestamp_force_release = {
     "local owner, time = writer()\n"
     "return owner == token and time == held and not free()\n"
     "end\n"
+    "local function is_moved(token)\n"
+    "local owner, time = writer()\n"
+    "return not free() and owner == token and time ~= held\n"
+    "end\n"
     "local function left()\n"
     "local ttl, time = redis.call('PTTL', KEYS[1]), ends()\n"
     "if not time then\n"
@@ -476,9 +506,12 @@ static const struct script script_timestamp_force_release = {
     "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
-    "local function write(token, ttl)\n"
-    "local time = string.format('%.0f', math.floor(now + ttl / 1000) + 1)\n"
-    "local expiry = string.format('%.0f', math.ceil((time - now) * 1000) + 1000)\n"
+    "local function write(token, ttl, milliseconds)\n"
+    "local _, had = ends()\n"
+    "local unit = milliseconds and 1000 or had or 1\n"
+    "local ending = math.floor((now + ttl / 1000) * unit) + 1\n"
+    "local time = string.format('%.0f', ending)\n"
+    "local expiry = string.format('%.0f', math.ceil((ending / unit - now) * 1000) + 60000)\n"
     "local noted = redis.pcall('SET', KEYS[2], time .. ' ' .. token, 'PX', expiry)\n"
     "if noted.err then\n"
     "return noted\n"
@@ -498,14 +531,17 @@ static const struct script script_timestamp_force_release = {
 
 static const struct script script_timestamp_holder = {
     "timestamp_holder",
-    "4fcd97db24db41b411c2ea425836e3f09a6c8391",
+    "b2f74149412bb06a9b20b5e2e10c2179cd70c6df",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
-    "local time = held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "return time and (time >= 1e11 and time / 1000 or time)\n"
+    "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
+    "if time and time >= 1e9 then\n"
+    "local unit = time >= 1e11 and 1000 or 1\n"
+    "return time / unit, unit\n"
+    "end\n"
     "end\n"
     "local function free()\n"
     "return not held or (ends() or now) < now\n"
@@ -521,6 +557,10 @@ static const struct script script_timestamp_holder = {
     "local owner, time = writer()\n"
     "return owner == token and time == held and not free()\n"
     "end\n"
+    "local function is_moved(token)\n"
+    "local owner, time = writer()\n"
+    "return not free() and owner == token and time ~= held\n"
+    "end\n"
     "local function left()\n"
     "local ttl, time = redis.call('PTTL', KEYS[1]), ends()\n"
     "if not time then\n"
@@ -529,9 +569,12 @@ static const struct script script_timestamp_holder = {
     "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
-    "local function write(token, ttl)\n"
-    "local time = string.format('%.0f', math.floor(now + ttl / 1000) + 1)\n"
-    "local expiry = string.format('%.0f', math.ceil((time - now) * 1000) + 1000)\n"
+    "local function write(token, ttl, milliseconds)\n"
+    "local _, had = ends()\n"
+    "local unit = milliseconds and 1000 or had or 1\n"
+    "local ending = math.floor((now + ttl / 1000) * unit) + 1\n"
+    "local time = string.format('%.0f', ending)\n"
+    "local expiry = string.format('%.0f', math.ceil((ending / unit - now) * 1000) + 60000)\n"
     "local noted = redis.pcall('SET', KEYS[2], time .. ' ' .. token, 'PX', expiry)\n"
     "if noted.err then\n"
     "return noted\n"
@@ -551,14 +594,17 @@ static const struct script script_timestamp_holder = {
 
 static const struct script script_timestamp_release = {
     "timestamp_release",
-    "6e2b4c669813855ea04e8d34132d20990328d3f0",
+    "a305367e27f11e62f478648a71ceb4f6b46ceffc",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
-    "local time = held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "return time and (time >= 1e11 and time / 1000 or time)\n"
+    "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
+    "if time and time >= 1e9 then\n"
+    "local unit = time >= 1e11 and 1000 or 1\n"
+    "return time / unit, unit\n"
+    "end\n"
     "end\n"
     "local function free()\n"
     "return not held or (ends() or now) < now\n"
@@ -574,6 +620,10 @@ static const struct script script_timestamp_release = {
     "local owner, time = writer()\n"
     "return owner == token and time == held and not free()\n"
     "end\n"
+    "local function is_moved(token)\n"
+    "local owner, time = writer()\n"
+    "return not free() and owner == token and time ~= held\n"
+    "end\n"
     "local function left()\n"
     "local ttl, time = redis.call('PTTL', KEYS[1]), ends()\n"
     "if not time then\n"
@@ -582,9 +632,12 @@ static const struct script script_timestamp_release = {
     "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
-    "local function write(token, ttl)\n"
-    "local time = string.format('%.0f', math.floor(now + ttl / 1000) + 1)\n"
-    "local expiry = string.format('%.0f', math.ceil((time - now) * 1000) + 1000)\n"
+    "local function write(token, ttl, milliseconds)\n"
+    "local _, had = ends()\n"
+    "local unit = milliseconds and 1000 or had or 1\n"
+    "local ending = math.floor((now + ttl / 1000) * unit) + 1\n"
+    "local time = string.format('%.0f', ending)\n"
+    "local expiry = string.format('%.0f', math.ceil((ending / unit - now) * 1000) + 60000)\n"
     "local noted = redis.pcall('SET', KEYS[2], time .. ' ' .. token, 'PX', expiry)\n"
     "if noted.err then\n"
     "return noted\n"
@@ -602,7 +655,7 @@ static const struct script script_timestamp_release = {
     "redis.call('DEL', KEYS[1], KEYS[2])\n"
     "return 1\n"
     "end\n"
-    "return writer() == ARGV[1] and -2 or 0",
+    "return is_moved(ARGV[1]) and -2 or 0",
 };
 
 static const struct script script_waiters = {

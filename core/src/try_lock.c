@@ -36,22 +36,26 @@ static const char *wrong_times(int64_t expire_ms, int64_t timeout_ms)
     return NULL;
 }
 
-/* Makes the lock object of one op. INVALID with words in `error`, or NO_MEMORY. */
+static const char *wrong_value(const sneck_client *client, const void *value, size_t value_len)
+{
+    if (client->quorum)
+        return "a value is kept by one server; take a lock of this client of several instead";
+    if (!value || value_len == 0 || value_len > SNECK_TOKEN_MAX)
+        return "a value has from 1 to 65536 bytes";
+    return NULL;
+}
+
+/* Makes the lock object of one op, unless something is `wrong`. INVALID with words in `error`,
+ * or NO_MEMORY. */
 static int make_lock(sneck_lock **out, sneck_client *client, const void *key, size_t key_len,
-                     const void *value, size_t value_len, int64_t expire_ms, int64_t timeout_ms,
-                     char *error)
+                     int64_t ttl_ms, const char *wrong, char *error)
 {
     char quoted[QUOTED_SIZE];
     sneck_lock_options options = SNECK_LOCK_OPTIONS;
-    const char *why = wrong_times(expire_ms, timeout_ms);
-    options.ttl_ms = expire_ms;
-    if (!value || value_len == 0 || value_len > SNECK_TOKEN_MAX)
-        why = "a value has from 1 to 65536 bytes";
-    if (client->quorum)
-        why = "a value is kept by one server; take a lock of this client of several instead";
-    if (!why)
+    options.ttl_ms = ttl_ms;
+    if (!wrong)
         return sneck_lock_new(out, client, key, key_len, &options, error);
-    sneck__message(error, "lock %s: %s", sneck__quote(quoted, key, key ? key_len : 0), why);
+    sneck__message(error, "lock %s: %s", sneck__quote(quoted, key, key ? key_len : 0), wrong);
     return SNECK_INVALID;
 }
 
@@ -63,8 +67,9 @@ int sneck_try_lock_start(sneck_op **out, sneck_client *client, sneck_link *link,
 {
     char error[SNECK_ERROR_SIZE];
     sneck_lock *lock;
-    int status = make_lock(&lock, client, key, key_len, value, value_len, expire_ms, timeout_ms,
-                           error);
+    const char *wrong = wrong_value(client, value, value_len);
+    int status = make_lock(&lock, client, key, key_len, expire_ms,
+                           wrong ? wrong : wrong_times(expire_ms, timeout_ms), error);
     if (status == SNECK_INVALID)
         return refuse_start(out, client, link, error);
     if (status != SNECK_OK)
@@ -80,6 +85,7 @@ struct release_value {
     struct lock_op base;
     char *value;            /* owned */
     size_t value_len;
+    char mark[RELEASE_MARK_SIZE];
 };
 
 static bool release_value_reply(sneck_op *op, redisReply *reply)
@@ -135,9 +141,12 @@ static int release_with(sneck_op **out, sneck_lock *lock, sneck_link *link, cons
     }
     r->value = memcpy(copy, value, value_len);
     r->value_len = value_len;
-    if (r->base.op.status == SNECK_PENDING)
-        sneck__lock_op_script(&r->base, &script_release, 2, (const char *const[]){r->value, ""},
-                              (const size_t[]){r->value_len, 0});
+    if (r->base.op.status == SNECK_PENDING) {
+        size_t mark_len = sneck__lock_op_mark(&r->base, r->mark);
+        sneck__lock_op_script(&r->base, &script_release, mark_len ? 3 : 2,
+                              (const char *const[]){r->value, "", r->mark},
+                              (const size_t[]){r->value_len, 0, mark_len});
+    }
     *out = &r->base.op;
     return SNECK_OK;
 }
@@ -148,8 +157,8 @@ int sneck_release_lock_start(sneck_op **out, sneck_client *client, sneck_link *l
 {
     char error[SNECK_ERROR_SIZE];
     sneck_lock *lock;
-    int status = make_lock(&lock, client, key, key_len, value, value_len, SNECK_TTL_MAX_MS, 0,
-                           error);
+    int status = make_lock(&lock, client, key, key_len, SNECK_TTL_MAX_MS,
+                           wrong_value(client, value, value_len), error);
     if (status == SNECK_INVALID)
         return refuse_start(out, client, link, error);
     if (status != SNECK_OK)

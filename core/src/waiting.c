@@ -33,6 +33,8 @@
 #define STAGGER_MS 50       /* between the ranks that watch a lease end */
 #define WATCHERS 3          /* how many do */
 #define RETRY_MS 50         /* after a failure; jittered by half */
+#define TOLD_MAX 256        /* of what the key holds, so much is told by a script */
+#define NO_TIME (-2)        /* in place of a rank: what a timestamp lock's key holds is none */
 
 static uint32_t next_random(struct acquire *a)
 {
@@ -95,12 +97,15 @@ static void write_entry(struct acquire *a, const char *inbox)
 static void ask(struct acquire *a, const char *entry, size_t entry_len, const char *former,
                 size_t former_len)
 {
+    const struct lock_kind *kind = a->base.lock->kind;
+    bool writes_time = kind->unit != NULL;
     a->phase = ASKING;
     sneck__acquire_expect(a);
-    sneck__lock_op_script(&a->base, a->base.lock->kind->acquire,
-        sneck__acquire_chosen(a) ? 6 : 5,
-        (const char *const[]){a->token, a->ttl, entry, former, a->queued_ms ? "1" : "0", a->value},
-        (const size_t[]){a->token_len, a->ttl_len, entry_len, former_len, 1, a->value_len});
+    sneck__lock_op_script(&a->base, kind->acquire, sneck__acquire_chosen(a) || writes_time ? 6 : 5,
+        (const char *const[]){a->token, a->ttl, entry, former, a->queued_ms ? "1" : "0",
+                              writes_time ? kind->unit : a->value},
+        (const size_t[]){a->token_len, a->ttl_len, entry_len, former_len, 1,
+                         writes_time ? strlen(kind->unit) : a->value_len});
 }
 
 /* Asks with an entry, and so stays in the queue or joins it. */
@@ -197,11 +202,11 @@ static void far_back(struct acquire *a)
     set_timer(a, heartbeat(a));
 }
 
-/* Of a long value the server tells the beginning only. */
+/* Of a long value the server tells the beginning only: it may be ours. */
 static bool is_value(const struct acquire *a, const redisReply *held)
 {
-    size_t len = (size_t)held->len;
-    return len <= a->value_len && memcmp(held->str, a->value, len) == 0;
+    size_t told = a->value_len < TOLD_MAX ? a->value_len : TOLD_MAX;
+    return (size_t)held->len == told && memcmp(held->str, a->value, told) == 0;
 }
 
 static void not_free(struct acquire *a, const redisReply *const *reply)
@@ -215,7 +220,7 @@ static void not_free(struct acquire *a, const redisReply *const *reply)
     a->holder_ttl_ms = holder.ttl_ms;
     a->holder_foreign = holder.foreign;
     if (!sneck__acquire_time_left(a) && rank < 0) {
-        sneck__acquire_not_free(a, &holder);
+        sneck__acquire_not_free(a, &holder, rank == NO_TIME);
     } else if (rank >= 0) {
         a->phase = QUEUED;
         set_timer(a, pause_in_queue(a, rank));

@@ -229,6 +229,12 @@ function lock_methods:locked()
     return is_held(self.pump:await(nil, link:holder(self.lock)))
 end
 
+--- Takes the lock away from whoever holds it; returns whether it was held.
+function lock_methods:force_release()
+    local link = self.pump:enter()
+    return self.pump:await(nil, link:force_release(self.lock))
+end
+
 -- What the lock itself knows.
 for _, name in ipairs {"fence", "lease", "lost", "name", "owned", "remaining", "token", "ttl"} do
     local method = core.lock_type.__index[name]

@@ -24,7 +24,8 @@ local client_methods = core.client_type.__index
 
 local CONNECT_OPTIONS = set_of("timeout", "connect_timeout", "client_name", "prefix", "label")
 local LOCK_OPTIONS = set_of("ttl", "wait", "label", "fair", "poll", "renew", "max_hold", "fence")
-local LEGACY_OPTIONS = set_of("timeout", "wait", "label", "poll", "renew", "max_hold")
+local LEGACY_OPTIONS = set_of("timeout", "wait", "label", "poll", "renew", "max_hold",
+    "milliseconds")
 local TRANSACTION_OPTIONS = set_of("attempts", "wait", "guard")
 local UPDATE_OPTIONS = set_of("ttl", "attempts", "wait", "guard")
 local SET_OPTIONS = set_of("ttl")
@@ -92,11 +93,12 @@ end
 --- Makes a timestamp lock, whose key holds the Unix time at which it runs out; nothing is sent.
 -- For older clients that use SETNX and GETSET: it excludes them, and they exclude it.
 -- Options: timeout, for how many seconds it is held (10), by the server's clock; poll, how
--- often who waits asks (0.05); wait, label, renew and max_hold as for lock().
+-- often who waits asks (0.05); milliseconds, true where older clients write these: they take
+-- seconds for a time that is over; wait, label, renew and max_hold as for lock().
 function client_methods:legacy_lock(name, options)
     local o = check(options, LEGACY_OPTIONS)
     return core.legacy_lock(self, name, nil, o.timeout, o.wait, o.label, nil, o.poll, o.renew,
-        o.max_hold)
+        o.max_hold, nil, o.milliseconds)
 end
 
 --- Acquires a lock, and renews it, for a `<close>` variable; options as for lock().

@@ -19,6 +19,7 @@ from sneck._lock import (
     RLock,
     Waiter,
     adopt_lock,
+    make_legacy_lock,
     make_lock,
 )
 
@@ -126,16 +127,18 @@ class Client(_core.Client):
         renew: bool | None = None,
         max_hold: float | None = None,
         on_lost: OnLost = None,
+        milliseconds: bool = False,
     ) -> LegacyLock:
         """Make a timestamp lock, whose key holds the Unix time at which it runs out.
 
         For older clients that use SETNX and GETSET: it excludes them, and they exclude
         it. It is held for `timeout` seconds, by the server's clock. Who waits for it
-        asks after every `poll` seconds. The other options are those of lock(). Raises
-        ValueError and TypeError.
+        asks after every `poll` seconds. With `milliseconds` the key holds these: beside
+        older clients that write them, and take seconds for a time that is over. The
+        other options are those of lock(). Raises ValueError and TypeError.
         """
         options = Options(timeout, wait, label, False, poll, renew, max_hold, False, on_lost)
-        return make_lock(LegacyLock, self, name, options)
+        return make_legacy_lock(LegacyLock, self, name, options, milliseconds)
 
     def adopt(self, name: str | bytes, token: str | bytes, **options: Unpack[LockOptions]) -> Lock:
         """Make a lock that owns a token handed over by whoever acquired it.

@@ -139,6 +139,7 @@ class Client:
         max_hold: float | None,
         fence: bool,
         listens: bool,
+        milliseconds: bool,
         /,
     ) -> _Lock: ...
     def _adopt(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sneck._client import Client
 
 _Kind = TypeVar("_Kind", bound="Lock")
+_Legacy = TypeVar("_Legacy", bound="LegacyLock")
 OnLost: TypeAlias = Callable[["Lock"], object] | None
 
 
@@ -123,6 +124,14 @@ class Lock(_core.Lock):
         fields = self._holder()
         return None if fields is None else Holder(*fields)
 
+    def force_release(self) -> bool:
+        """Take the lock away from whoever holds it and tell whether it was held.
+
+        As Client.force_release(), and for timestamp locks, which that does not know.
+        Raises OutcomeUnknown when the reply was lost, ConnectionError and ServerError.
+        """
+        return self._force_release()
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -166,18 +175,46 @@ class RLock(Lock):
 class LegacyLock(Lock):
     """A timestamp lock, made by Client.legacy_lock(). Its ttl is its timeout."""
 
-    __slots__ = ()
+    __slots__ = ("_milliseconds",)
+    _milliseconds: bool
+
+    def clone(self) -> Self:
+        """Make another lock of the same name and options, which owns nothing."""
+        return make_legacy_lock(
+            type(self), self._client, self.name, self._options, self._milliseconds
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Give what makes another lock of the same name and options."""
+        kind = type(self)
+        return make_legacy_lock, (
+            kind,
+            self._client,
+            self.name,
+            self._options,
+            self._milliseconds,
+        )
 
 
 def make_lock(kind: type[_Kind], client: Client, name: str | bytes, options: Options) -> _Kind:
     """Make a lock of the client; nothing is sent."""
-    make = client._lock
-    if issubclass(kind, RLock):
-        make = client._rlock
-    elif issubclass(kind, LegacyLock):
-        make = client._legacy_lock
+    make = client._rlock if issubclass(kind, RLock) else client._lock
     lock = make(kind, name, *_for_core(options))
     lock._options = options
+    return lock
+
+
+def make_legacy_lock(
+    kind: type[_Legacy],
+    client: Client,
+    name: str | bytes,
+    options: Options,
+    milliseconds: bool,
+) -> _Legacy:
+    """Make a timestamp lock of the client; nothing is sent."""
+    lock = client._legacy_lock(kind, name, *_for_core(options), milliseconds)
+    lock._options = options
+    lock._milliseconds = milliseconds
     return lock
 
 

@@ -7,7 +7,8 @@
 static int make(sneck_lock **out, sneck_client *client, const sneck_lock_options *options,
                 char *error)
 {
-    return sneck_legacy_lock_new(out, client, "door", 4, options, error);
+    return sneck_legacy_lock_new(out, client, "door", 4, options, SNECK_LEGACY_SECONDS,
+                                 error);
 }
 
 static sneck_lock *make_held(sneck_client *client)
@@ -91,6 +92,45 @@ static void a_time_of_another_is_told(void **state)
     sneck_lock_free(lock);
 }
 
+static void an_extend_tells_it_too_and_the_release_behind_it(void **state)
+{
+    static const char moved[] = "or another client has written a time over ours";
+    struct scene *scene = *state;
+    sneck_lock *lock = make_held(scene->client);
+    DO(scene->other, "GETSET", "door", "4102444800");
+    assert_int_equal(sneck_lock_extend(lock, 0), SNECK_NOT_OWNER);
+    assert_non_null(strstr(sneck_lock_error(lock), moved));
+    assert_int_equal(sneck_lock_release(lock), SNECK_NOT_OWNER);
+    assert_non_null(strstr(sneck_lock_error(lock), moved));
+    DO(scene->other, "SET", "door", "1234567890");
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    DO(scene->other, "DEL", "door");
+    assert_int_equal(sneck_lock_extend(lock, 0), SNECK_NOT_OWNER);
+    assert_null(strstr(sneck_lock_error(lock), moved));
+    assert_int_equal(sneck_lock_release(lock), SNECK_NOT_OWNER);
+    assert_null(strstr(sneck_lock_error(lock), moved));
+    sneck_lock_free(lock);
+}
+
+static void what_is_no_time_is_told(void **state)
+{
+    static const char no_time[] = "its key holds no time", never[] = "it may never end";
+    struct scene *scene = *state;
+    sneck_lock *lock;
+    assert_int_equal(make(&lock, scene->client, NULL, NULL), SNECK_OK);
+    DO(scene->other, "SETNX", "door", "1");
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_BUSY);
+    assert_non_null(strstr(sneck_lock_error(lock), no_time));
+    assert_non_null(strstr(sneck_lock_error(lock), never));
+    assert_int_equal(sneck_lock_acquire(lock, 60), SNECK_TIMEOUT);
+    assert_non_null(strstr(sneck_lock_error(lock), no_time));
+    assert_non_null(strstr(sneck_lock_error(lock), never));
+    DO(scene->other, "SET", "door", "4102444800");
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_BUSY);
+    assert_null(strstr(sneck_lock_error(lock), no_time));
+    sneck_lock_free(lock);
+}
+
 static void taken_away_by_force_nothing_is_left(void **state)
 {
     struct scene *scene = *state;
@@ -100,10 +140,10 @@ static void taken_away_by_force_nothing_is_left(void **state)
     assert_true(held);
     assert_int_equal(sneck_lock_release(lock), SNECK_NOT_OWNER);
     assert_nothing_is_left(scene);
-    DO(scene->other, "SET", "door", "1");
+    DO(scene->other, "SET", "door", "1234567890");
     assert_int_equal(sneck_lock_force_release(&held, lock), SNECK_OK);
     assert_false(held);
-    assert_value(scene->other, "door", "1");
+    assert_value(scene->other, "door", "1234567890");
     sneck_lock_free(lock);
 }
 
@@ -130,6 +170,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_clone_is_of_the_same_kind, set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(nobody_is_known_to_wait, set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(a_time_of_another_is_told, set_up_free, tear_down),
+        cmocka_unit_test_setup_teardown(an_extend_tells_it_too_and_the_release_behind_it,
+                                        set_up_free, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_no_time_is_told, set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(taken_away_by_force_nothing_is_left, set_up_free,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_cancelled_acquire_leaves_nothing, set_up_free, tear_down),

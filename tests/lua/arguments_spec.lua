@@ -55,6 +55,16 @@ describe("a duration", function()
         end
     end)
 
+    it("of a timestamp lock is called by its name", function()
+        refused("timeout must be", function() client:legacy_lock("door", {timeout = 0}) end)
+        refused("lock \"door\": a timeout is", function()
+            client:legacy_lock("door", {timeout = 0.001})
+        end)
+        refused("milliseconds must be", function()
+            client:legacy_lock("door", {milliseconds = 1})
+        end)
+    end)
+
     it("is rounded up to milliseconds, and not truncated to seconds", function()
         local rounded = {[0.003] = 0.003, [0.0031] = 0.004, [0.07] = 0.07, [1.5] = 1.5,
             [4.035] = 4.035, [0.5004] = 0.501, [31536000] = 31536000.0}

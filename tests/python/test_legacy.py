@@ -19,8 +19,10 @@ def is_time(value: object) -> bool:
 
 def test_its_timeout_is_its_ttl(client: sneck.Client, name: str) -> None:
     assert client.legacy_lock(name, timeout=3.5).ttl == 3.5
-    with pytest.raises(ValueError, match="ttl"):
+    with pytest.raises(ValueError, match="timeout"):
         client.legacy_lock(name, timeout=0)
+    with pytest.raises(ValueError, match="timeout is from 3 ms"):
+        client.legacy_lock(name, timeout=0.001)
 
 
 @pytest.mark.parametrize("option", ["ttl", "fair", "fence"])
@@ -37,6 +39,14 @@ def test_a_clone_and_a_pickle_are_timestamp_locks_too(client: sneck.Client, name
             assert is_time(client.execute("GET", name))
             assert lock.acquire(blocking=False) is False
             assert lock.locked() is True
+
+
+def test_a_clone_and_a_pickle_keep_the_unit(client: sneck.Client, name: str) -> None:
+    lock = client.legacy_lock(name, milliseconds=True)
+    for other in (lock.clone(), pickle.loads(pickle.dumps(lock))):
+        with other:
+            assert client.execute("STRLEN", name) == 13
+    assert client.adopt(name, b"t").force_release() is False
 
 
 def test_force_release_frees_it(client: sneck.Client, name: str) -> None:
@@ -59,5 +69,12 @@ def test_it_works_on_a_loop(server: Server, client: sneck.Client, name: str) -> 
                 assert client.legacy_lock(name).acquire(blocking=False) is False
                 assert await lock.clone().acquire() is False
             assert client.execute("EXISTS", name) == 0
+            async with asynchronous.legacy_lock(name, milliseconds=True).clone() as other:
+                assert client.execute("STRLEN", name) == 13
+                assert await lock.force_release() is True
+                assert await lock.force_release() is False
+                with pytest.raises(sneck.NotOwned):
+                    await other.release()
+                assert await other.acquire()
 
     asyncio.run(main())

@@ -131,16 +131,18 @@ class Client:
         renew: bool | None = None,
         max_hold: float | None = None,
         on_lost: OnLost = None,
+        milliseconds: bool = False,
     ) -> LegacyLock:
         """Make a timestamp lock, whose key holds the Unix time at which it runs out.
 
         For older clients that use SETNX and GETSET: it excludes them, and they exclude
         it. It is held for `timeout` seconds, by the server's clock. Who waits for it
-        asks after every `poll` seconds. The other options are those of lock(). Raises
-        ValueError and TypeError.
+        asks after every `poll` seconds. With `milliseconds` the key holds these: beside
+        older clients that write them, and take seconds for a time that is over. The
+        other options are those of lock(). Raises ValueError and TypeError.
         """
         options = Options(timeout, wait, label, False, poll, renew, max_hold, False, on_lost)
-        return LegacyLock(self, name, options)
+        return LegacyLock(self, name, options, milliseconds)
 
     def adopt(self, name: str | bytes, token: str | bytes, **options: Unpack[LockOptions]) -> Lock:
         """Make a lock that owns a token handed over by whoever acquired it.
@@ -185,11 +187,7 @@ class Client:
         OutcomeUnknown when the reply was lost, ConnectionError, ServerError,
         ValueError and TypeError.
         """
-        driver = self._driver()
-        op = driver.link.force_release(self.lock(name)._lock)
-        await driver.wait(op)
-        was_held: bool = op.result()
-        return was_held
+        return await self.lock(name).force_release()
 
     async def try_lock(
         self, key: str | bytes, value: str | bytes, expire_ms: int, timeout_ms: int | None = 0

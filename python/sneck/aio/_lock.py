@@ -182,6 +182,18 @@ class Lock:
         """
         return await self.holder() is not None
 
+    async def force_release(self) -> bool:
+        """Take the lock away from whoever holds it and tell whether it was held.
+
+        As Client.force_release(), and for timestamp locks, which that does not know.
+        Raises OutcomeUnknown when the reply was lost, ConnectionError and ServerError.
+        """
+        driver = self._client._driver()
+        op = driver.link.force_release(self._lock)
+        await driver.wait(op)
+        was_held: bool = op.result()
+        return was_held
+
     # ------------------------------------------------------------- async with
 
     async def __aenter__(self) -> Self:
@@ -323,10 +335,23 @@ class Lock:
 class LegacyLock(Lock):
     """A timestamp lock, made by Client.legacy_lock(). Its ttl is its timeout."""
 
-    __slots__ = ()
+    __slots__ = ("_milliseconds",)
+
+    def __init__(
+        self, client: Client, name: str | bytes, options: Options, milliseconds: bool
+    ) -> None:
+        """Make a lock; use Client.legacy_lock()."""
+        self._milliseconds = milliseconds
+        super().__init__(client, name, options)
 
     def _make(self, name: str | bytes) -> _core.Lock:
-        return self._client._core._legacy_lock(self._kind(), name, *_for_core(self._options))
+        return self._client._core._legacy_lock(
+            self._kind(), name, *_for_core(self._options), self._milliseconds
+        )
+
+    def clone(self) -> Self:
+        """Make another lock of the same name and options, which owns nothing."""
+        return type(self)(self._client, self.name, self._options, self._milliseconds)
 
 
 def _for_core(

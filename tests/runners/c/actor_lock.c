@@ -41,13 +41,18 @@ int64_t read_wait_ms(const struct arguments *a, int64_t fallback)
                                                 : arguments_ms(a, "wait", fallback);
 }
 
-/* Whether a timestamp lock is asked for. */
-static bool read_legacy(const struct arguments *a, const char **wrong)
+/* Which timestamp lock is asked for; NULL: none. */
+static const char *read_kind(const struct arguments *a, const char **wrong)
 {
     const char *kind = arguments_text(a, "kind");
-    if (kind && strcmp(kind, "timestamp") != 0)
-        *wrong = "a kind is timestamp, or not there";
-    return kind != NULL;
+    if (kind && strcmp(kind, "timestamp") != 0 && strcmp(kind, "timestamp_ms") != 0)
+        *wrong = "a kind is timestamp, timestamp_ms, or not there";
+    return kind;
+}
+
+static sneck_legacy_unit legacy_unit(const char *kind)
+{
+    return strcmp(kind, "timestamp_ms") == 0 ? SNECK_LEGACY_MILLISECONDS : SNECK_LEGACY_SECONDS;
 }
 
 /* -------------------------------------------------------------- lock objects */
@@ -64,14 +69,14 @@ static sneck_lock *keep_lock(struct actor *actor, const struct word *name, sneck
 }
 
 /* NULL, with an outcome, when it is refused; so with adopt(). */
-static sneck_lock *make_lock(struct actor *actor, const struct word *name, bool legacy,
+static sneck_lock *make_lock(struct actor *actor, const struct word *name, const char *kind,
                              const sneck_lock_options *options, struct words *outcome)
 {
     const struct bytes *bytes = &name->bytes;
     sneck_lock *lock = NULL;
-    int rc = legacy ? sneck_legacy_lock_new(&lock, actor->client, bytes->at, bytes->len, options,
-                                            NULL)
-                    : sneck_lock_new(&lock, actor->client, bytes->at, bytes->len, options, NULL);
+    int rc = kind ? sneck_legacy_lock_new(&lock, actor->client, bytes->at, bytes->len, options,
+                                          legacy_unit(kind), NULL)
+                  : sneck_lock_new(&lock, actor->client, bytes->at, bytes->len, options, NULL);
     if (rc != SNECK_OK)
         outcome_fail(outcome, rc, "");
     return keep_lock(actor, name, lock);
@@ -92,7 +97,7 @@ static sneck_lock *adopt(struct actor *actor, const struct word *name, const cha
 sneck_lock *actor_lock(struct actor *actor, const struct word *name, struct words *outcome)
 {
     struct named *named = actor_named(actor, name);
-    return named->lock ? named->lock : make_lock(actor, name, false, NULL, outcome);
+    return named->lock ? named->lock : make_lock(actor, name, NULL, NULL, outcome);
 }
 
 /* --------------------------------------------------------------------- verbs */
@@ -103,10 +108,11 @@ const char *verb_acquire(struct actor *actor, const struct act *act)
     const struct word *name = a->places[0];
     sneck_lock_options options;
     const char *wrong;
-    bool fresh = read_lock_options(a, &options, &wrong), legacy = read_legacy(a, &wrong);
+    bool fresh = read_lock_options(a, &options, &wrong);
+    const char *kind = read_kind(a, &wrong);
     if (wrong)
         return wrong;
-    sneck_lock *lock = fresh || legacy ? make_lock(actor, name, legacy, &options, act->outcome)
+    sneck_lock *lock = fresh || kind ? make_lock(actor, name, kind, &options, act->outcome)
                                        : actor_lock(actor, name, act->outcome);
     if (!lock)
         return NULL;

@@ -199,8 +199,12 @@ function actor:use(made, make, name, options)
   return lock, failure
 end
 
+-- Of timestamp locks, and whether they write milliseconds.
+local KINDS = {timestamp = false, timestamp_ms = true}
+
 -- Makes a timestamp lock of a client, with the options of other locks.
 local function legacy_lock(client, name, options)
+  options.milliseconds = KINDS[options.kind]
   options.kind, options.timeout, options.ttl = nil, options.ttl, nil
   return client:legacy_lock(name, options)
 end
@@ -213,10 +217,10 @@ function verbs.acquire(self, words, leave)
   local made, make = self.locks, client.lock
   if options.owner then
     made, make = self.rlocks, client.rlock
-  elseif options.kind == "timestamp" then
+  elseif KINDS[options.kind] ~= nil then
     make = legacy_lock
   elseif options.kind then
-    casefile.refuse("a kind is timestamp, or not there")
+    casefile.refuse("a kind is timestamp, timestamp_ms, or not there")
   end
   local lock, failure = self:use(made, make, name, options)
   if not lock then
@@ -376,8 +380,13 @@ function verbs.waiters(self, words)
 end
 
 function verbs.force_release(self, words)
-  local client = self:made()
-  local held, failure = try(client.force_release, client, arguments.read(words, 1)[1])
+  local client, name = self:made(), arguments.read(words, 1)[1]
+  local lock, held, failure = self.locks[name], nil, nil
+  if lock then
+    held, failure = try(lock.force_release, lock)
+  else
+    held, failure = try(client.force_release, client, name)
+  end
   return failure or outcome.yes(held)
 end
 

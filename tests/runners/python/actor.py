@@ -89,6 +89,9 @@ LOCK_OPTIONS: dict[str, Callable[[bytes], object]] = {
     "max_hold": seconds,
 }
 
+# of timestamp locks, and whether they write milliseconds
+KINDS = {b"timestamp": False, b"timestamp_ms": True}
+
 
 def limit(text: bytes) -> float | None:
     """Read a wait; None when it has no end."""
@@ -275,10 +278,10 @@ class Actor:
         return self._locks[name]
 
     def _legacy_lock(self, name: bytes, kind: bytes, options: dict[str, Any]) -> sneck.Lock:
-        if kind != b"timestamp":
-            raise CaseError("a kind is timestamp, or not there")
+        if kind not in KINDS:
+            raise CaseError("a kind is timestamp, timestamp_ms, or not there")
         timeout = options.pop("ttl", 10.0)
-        return self._made().legacy_lock(name, timeout=timeout, **options)
+        return self._made().legacy_lock(name, timeout=timeout, milliseconds=KINDS[kind], **options)
 
     def _owner(self, arguments: Arguments) -> sneck.Lock:
         """Find the actor's lock object, or adopt one for this step only."""
@@ -443,7 +446,9 @@ class Actor:
 
     def _verb_force_release(self, given: Arguments) -> Outcome:
         given.check(1)
-        return outcome.yes(self._made().force_release(given.places[0]))
+        (name,) = given.places
+        lock = self._locks.get(name)
+        return outcome.yes(lock.force_release() if lock else self._made().force_release(name))
 
     def _verb_try_lock(self, given: Arguments) -> Outcome:
         given.check(2, "expire", "wait")
