@@ -73,28 +73,72 @@ describe("a coroutine of a cqueues controller", function()
 end)
 
 describe("the loop of luv", function()
-    it("resumes coroutines also when what it watches throws", function()
-        local reached = false
+    local waiting, reached, watch
+
+    local function wait(thrown)
+        local thread = coroutine.create(function()
+            local ticket = luv_adapter.ticket()
+            waiting[#waiting + 1] = ticket
+            luv_adapter.sleep_on(ticket)
+            reached = reached + 1
+            if thrown then
+                error(thrown, 0)
+            end
+        end)
+        assert(coroutine.resume(thread))
+    end
+
+    -- Has all of them resumed in one callback, which throws itself, too, if it has a text.
+    local function callback(thrown)
         local source = {
             generation = function() return 1 end,
             fds = function() return {} end,
             timeout = function() return nil end,
         }
-        local waits = coroutine.create(function()
-            local ticket = luv_adapter.ticket()
-            luv_adapter.sleep_on(ticket)
-            reached = true
+        watch = luv_adapter.watch(luv_adapter, source, function()
+            for _, ticket in ipairs(waiting) do
+                luv_adapter.wake(ticket)
+            end
+            waiting = {}
+            if thrown then
+                error(thrown, 0)
+            end
         end)
-        assert(coroutine.resume(waits))
-        local watch = luv_adapter.watch(luv_adapter, source, function()
-            luv_adapter.wake({thread = waits, asleep = true})
-            error("thrown", 0)
-        end)
-        assert.same({false, "thrown"}, {pcall(watch.step)})
+        return {pcall(watch.step)}
+    end
+
+    before_each(function()
+        waiting, reached = {}, 0
+    end)
+
+    after_each(function()
         watch.stop()
-        assert.is_true(reached)
         local luv = loops.make("luv")
         local client = assert(async.connect(luv.loop, support.url))
         assert.equal("PONG", luv.call(client.execute, client, "PING"))
+    end)
+
+    it("throws an error as it is", function()
+        local thrown = {}
+        wait(thrown)
+        wait()
+        local ok, err = table.unpack(callback())
+        assert.is_false(ok)
+        assert.equal(thrown, err)
+        assert.equal(2, reached)
+    end)
+
+    it("throws the texts of several errors of one turn", function()
+        wait("one")
+        wait()
+        wait("another")
+        assert.same({false, "one\nanother"}, callback())
+        assert.equal(3, reached)
+    end)
+
+    it("resumes coroutines also when what it watches throws", function()
+        wait()
+        assert.same({false, "thrown"}, callback("thrown"))
+        assert.equal(1, reached)
     end)
 end)
