@@ -37,6 +37,7 @@ build = {
       ["sneck.async.luv"] = "lua/sneck/async/luv.lua",
       ["sneck.async.pump"] = "lua/sneck/async/pump.lua",
       ["sneck.async.transaction"] = "lua/sneck/async/transaction.lua",
+      ["sneck.async.waiting"] = "lua/sneck/async/waiting.lua",
       ["sneck.options"] = "lua/sneck/options.lua",
       ["sneck.core"] = {
          sources = {

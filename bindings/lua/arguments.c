@@ -196,11 +196,23 @@ core_command core_check_command(lua_State *L, int level, int first)
     return command;
 }
 
-core_command core_keep_keys(lua_State *L, int arg)
+size_t core_check_list(lua_State *L, int level, int arg, const char *what)
 {
     if (!lua_istable(L, arg))
-        core_throw(L, CORE_USER_LEVEL, "keys must be a table, not %s", luaL_typename(L, arg));
-    int count = (int)lua_rawlen(L, arg);
+        core_throw(L, level, "%s must be a table, not %s", what, luaL_typename(L, arg));
+    size_t count = lua_rawlen(L, arg);
+    for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
+        double key = lua_type(L, -2) == LUA_TNUMBER ? (double)lua_tonumber(L, -2) : 1;
+        if (!(key >= 1 && key <= (double)count))
+            core_throw(L, level, "%s must be a list from 1 on without holes, but there is a %g",
+                       what, key);
+    }
+    return count;
+}
+
+core_command core_keep_keys(lua_State *L, int arg)
+{
+    int count = (int)core_check_list(L, CORE_USER_LEVEL, arg, "keys");
     lua_createtable(L, count, 0);
     int kept = lua_gettop(L);
     core_command keys = core_new_command(L, (size_t)count);

@@ -54,6 +54,8 @@ static void check_urls(lua_State *L, int count, const char **out)
 {
     for (int i = 0; i < count; i++) {
         lua_rawgeti(L, URLS, i + 1);
+        if (lua_isnil(L, -1))
+            core_throw(L, CORE_USER_LEVEL, "a url must be a string, not nil");
         out[i] = core_opt_text(L, CORE_USER_LEVEL, lua_gettop(L), "a url");
     }
 }
@@ -64,10 +66,7 @@ int core_quorum(lua_State *L)
     char error[SNECK_ERROR_SIZE];
     const char *urls[SNECK_QUORUM_MAX + 1];
     sneck_client_options options = check_options(L);
-    if (lua_type(L, URLS) != LUA_TTABLE)
-        core_throw(L, CORE_USER_LEVEL, "the urls must be a table, not %s",
-                   luaL_typename(L, URLS));
-    size_t count = lua_rawlen(L, URLS);
+    size_t count = core_check_list(L, CORE_USER_LEVEL, URLS, "the urls");
     if (count > SNECK_QUORUM_MAX + 1)
         count = SNECK_QUORUM_MAX + 1;
     luaL_checkstack(L, SNECK_QUORUM_MAX + LUA_MINSTACK, "too many urls");

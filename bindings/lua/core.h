@@ -67,6 +67,9 @@ core_command core_new_command(lua_State *L, size_t count);
 /* Takes the arguments from `first` on; numbers become their text. */
 core_command core_check_command(lua_State *L, int level, int first);
 
+/* The length of a table; throws if it has holes, which Lua's own length may end at. */
+size_t core_check_list(lua_State *L, int level, int arg, const char *what);
+
 /* Pushes a copy of a table of keys, and room for them: the user may change the table. */
 core_command core_keep_keys(lua_State *L, int arg);
 

@@ -116,6 +116,7 @@ end
 
 --- Ends what waits, with INTERRUPTED, and closes the client. Needs no coroutine.
 function client_methods:close()
+    self.places:close()
     self.pump:close()
 end
 
@@ -325,9 +326,9 @@ function client_methods:with_lock(name, given, body)
     end
     local lock = wrap(self, make(2, self.blocking.lock, self.blocking, name, given))
     local link = self.pump:enter()
-    local ok, message, code, word = held(lock, acquire(lock, link:acquire(lock.lock)))
+    local ok, message, code, word, details = held(lock, acquire(lock, link:acquire(lock.lock)))
     if not ok then
-        return nil, message, code, word
+        return nil, message, code, word, details
     end
     return finish(lock, body, lock)
 end
@@ -341,10 +342,24 @@ local function lock_of(given)
     return given
 end
 
-local function run(client, place, keys, body, steps, message)
+-- Steps that a public method makes only to have its arguments checked before it queues for
+-- its place: there it has no link, and its time does not run.
+local function check_steps(steps, message)
     if not steps then
         error(message, 3)
     end
+    steps:free()
+end
+
+-- The table of keys may be changed by others meanwhile.
+local function run(client, keys, body, o)
+    keys = table.move(keys, 1, #keys, 1, {})
+    local place <close>, why, code = client.places:take()
+    if not place then
+        return nil, why, code
+    end
+    local guard_lock = lock_of(o.guard)
+    local steps = assert(core.steps(client.blocking, keys, o.attempts, o.wait, guard_lock))
     return transaction.run(client.pump, place, keys, steps, body)
 end
 
@@ -366,9 +381,8 @@ function client_methods:transaction(keys, body, given)
     local o = options.check(given, TRANSACTION_OPTIONS)
     check_function(body)
     self.pump:enter()
-    local place <close> = self.places:take()
-    return run(self, place, keys, body,
-        core.steps(self.blocking, keys, o.attempts, o.wait, lock_of(o.guard)))
+    check_steps(core.steps(self.blocking, keys, o.attempts, o.wait, lock_of(o.guard)))
+    return run(self, keys, body, o)
 end
 
 -- The value that an update's function has decided on.
@@ -392,6 +406,7 @@ function client_methods:update(key, body, given)
     check_function(body)
     local ttl_ms = core.milliseconds(o.ttl, "ttl")
     self.pump:enter()
+    check_steps(core.steps(self.blocking, {key}, o.attempts, o.wait, lock_of(o.guard)))
     local value
     local function change(tx)
         local old = tx:get(key)
@@ -401,9 +416,7 @@ function client_methods:update(key, body, given)
             transaction.change(tx, key, value, ttl_ms)
         end
     end
-    local place <close> = self.places:take()
-    local results = table.pack(run(self, place, {key}, change,
-        core.steps(self.blocking, {key}, o.attempts, o.wait, lock_of(o.guard))))
+    local results = table.pack(run(self, {key}, change, o))
     if results[1] == nil then
         return table.unpack(results, 1, results.n)
     end
@@ -420,13 +433,12 @@ end
 
 local function compare(client, key, expected, new, ttl_ms)
     local matched
-    local place <close> = client.places:take()
-    local results = table.pack(run(client, place, {key}, function(tx)
+    local results = table.pack(run(client, {key}, function(tx)
         matched = tx:get(key) == expected
         if matched then
             transaction.change(tx, key, new, ttl_ms)
         end
-    end, core.steps(client.blocking, {key})))
+    end, {}))
     if results[1] == nil then
         return table.unpack(results, 1, results.n)
     end

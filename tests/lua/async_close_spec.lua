@@ -26,7 +26,7 @@ for _, loop_name in ipairs(loops.names) do
             end)
             own.spawn(function()
                 repeat until #assert(client:waiters(name)) > 0
-                coroutine.close(thread)
+                assert(coroutine.close(thread))
             end)
             own.run()
         end
@@ -41,7 +41,7 @@ for _, loop_name in ipairs(loops.names) do
             local holder = own.spawn(hold)
             own.spawn(function()
                 repeat until client:lock(name):locked()
-                coroutine.close(holder)
+                assert(coroutine.close(holder))
             end)
             own.run()
             assert.is_false(loops.is_left(name))
@@ -82,7 +82,7 @@ for _, loop_name in ipairs(loops.names) do
                 client:execute("PING")
                 granted = client:stats().acquisitions > taken and
                     coroutine.status(taker) == "suspended"
-                coroutine.close(taker)
+                assert(coroutine.close(taker))
             end
             local function take()
                 assert(lock:acquire())
@@ -125,7 +125,7 @@ for _, loop_name in ipairs(loops.names) do
                 while not releasing do
                     client:execute("PING")
                 end
-                coroutine.close(thread)
+                assert(coroutine.close(thread))
                 support.collect()
             end)
             own.run()
@@ -137,7 +137,7 @@ for _, loop_name in ipairs(loops.names) do
                 local asks
                 local function close()
                     client:execute("PING")
-                    coroutine.close(asks)
+                    assert(coroutine.close(asks))
                 end
                 local function ask() client:execute("PING") end
                 if attempt % 2 == 0 then
@@ -157,7 +157,7 @@ for _, loop_name in ipairs(loops.names) do
             own.spawn(function() waits = own.spawn(client.execute, client, "PING") end)
             own.spawn(function()
                 if waits then
-                    coroutine.close(waits)
+                    assert(coroutine.close(waits))
                 end
             end)
             own.run()
@@ -191,7 +191,7 @@ for _, loop_name in ipairs(loops.names) do
                     while #victims > math.random(0, 20) do
                         local thread = table.remove(victims, math.random(#victims))
                         if coroutine.status(thread) == "suspended" then
-                            coroutine.close(thread)
+                            assert(coroutine.close(thread))
                             closed = closed + 1
                         end
                     end

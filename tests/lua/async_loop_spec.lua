@@ -1,5 +1,6 @@
 -- The loop for plain coroutines.
 local async = require "sneck.async"
+local core = require "sneck.core"
 local support = require "support"
 
 describe("the plain loop", function()
@@ -41,11 +42,45 @@ describe("the plain loop", function()
         assert.same({"with arguments", "slept"}, seen)
     end)
 
+    it("lets a coroutine be closed while it sleeps, and ends then", function()
+        local sleeper = loop:spawn(function()
+            loop:sleep(1000000)
+            error("not reached")
+        end)
+        loop:spawn(function() assert(coroutine.close(sleeper)) end)
+        loop:run()
+    end)
+
+    it("lets one sleep for years", function()
+        local poll, longest = core.poll, nil
+        local sleeper = loop:spawn(function()
+            loop:sleep(4e7)
+            error("not reached")
+        end)
+        finally(function() core.poll = poll end)
+        function core.poll(entries, timeout) -- all others have ended by then
+            longest = timeout
+            poll(entries, 0)
+            poll({}, longest / 1e9)
+            assert(coroutine.close(sleeper))
+        end
+        loop:run()
+        assert.is_true(longest > 1)
+        poll({{fd = 1, events = "w"}}, longest)
+    end)
+
     it("refuses a coroutine within one of its own, which could not wait", function()
         loop:spawn(function()
             coroutine.wrap(function() client:execute("PING") end)()
         end)
         assert.error_matches(function() loop:run() end, "not one of the client's loop")
+        loop:spawn(function()
+            client:transaction({name}, function(tx)
+                coroutine.wrap(function() tx:get(name) end)()
+            end)
+        end)
+        assert.error_matches(function() loop:run() end, "not one of the client's loop")
+        loop:run()
     end)
 
     it("does not run within itself", function()

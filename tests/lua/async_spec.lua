@@ -207,12 +207,24 @@ for _, loop_name in ipairs(loops.names) do
                 end)
             end)
 
+            it("refuses a key to watch that is none, wherever it stands", function()
+                own.call(function()
+                    assert(client:transaction({name}, function(tx)
+                        for _, keys in ipairs {{n = 1}, {name, nil, name, n = 3}, {1, n = 1}} do
+                            support.refused("a key must be a string, not n", function()
+                                tx:watch(table.unpack(keys, 1, keys.n))
+                            end)
+                        end
+                    end))
+                end)
+            end)
+
             it("is run again after a conflict", function()
                 own.call(function()
                     local runs = {}
                     assert(client:transaction({name}, function(tx)
                         runs[#runs + 1] = tx:conflicts()
-                        tx:watch(name .. ":other")
+                        assert.is_true(tx:watch(name .. ":more", name .. ":other"))
                         tx:get(name)
                         if #runs < 3 then
                             client:execute("INCR", name .. ":other")
@@ -414,6 +426,75 @@ for _, loop_name in ipairs(loops.names) do
             client:close()
         end)
 
+        it("misuse of a transaction is told before it queues", function()
+            own.spawn(function()
+                local told = false
+                assert(client:transaction({name}, function(tx)
+                    own.spawn(function()
+                        local stranger = assert(async.connect(own.loop, support.url)):lock(name)
+                        support.refused("key 1 must be", function()
+                            client:transaction({1}, error)
+                        end)
+                        support.refused("attempts must be", function()
+                            client:update(name, error, {attempts = 0})
+                        end)
+                        support.refused("transaction: .*guard", function()
+                            client:transaction({name}, error, {guard = stranger})
+                        end)
+                        told = true
+                    end)
+                    for _ = 1, 1000 do
+                        tx:get(name)
+                    end
+                    assert.is_true(told)
+                end))
+            end)
+            own.run()
+        end)
+
+        it("a client that is closed ends transactions, and those that queue for them", function()
+            local codes, started = {}, 0
+            local function note(...)
+                codes[#codes + 1] = select(3, ...) or false
+            end
+            own.spawn(function()
+                note(client:transaction({name}, function(tx)
+                    tx:queue("SET", name, "never written")
+                    started = started + 1
+                    while true do
+                        tx:get(name)
+                    end
+                end))
+            end)
+            for _, call in ipairs {
+                function() return client:update(name, error) end,
+                function() return client:transaction({name}, error) end,
+                function() return client:compare_and_set(name, nil, 1) end,
+                function() return client:compare_and_delete(name, 1) end,
+            } do
+                own.spawn(function()
+                    while started == 0 do
+                        own.sleep(0.001)
+                    end
+                    started = started + 1
+                    note(call())
+                end)
+            end
+            own.spawn(function()
+                while started < 5 do
+                    own.sleep(0.001)
+                end
+                client:close()
+                note(client:update(name, error))
+            end)
+            own.run()
+            table.sort(codes)
+            assert.same({"INTERRUPTED", "INTERRUPTED", "INTERRUPTED", "INTERRUPTED",
+                "INTERRUPTED", "INVALID"}, codes)
+            assert.is_nil(blocking:execute("GET", name))
+            assert.equal(0, loops.count_connections(client_name))
+        end)
+
         it("misuse is an error", function()
             local function misuse(pattern, method, ...)
                 local arguments = table.pack(...)
@@ -425,6 +506,7 @@ for _, loop_name in ipairs(loops.names) do
                 misuse("ttl must be", "lock", name, {ttl = -1})
                 misuse("unknown option tll", "hold", name, {tll = 1})
                 misuse("the token must be", "adopt", name, nil)
+                misuse("keys must be a list", "transaction", {name, [3] = name}, error)
                 misuse("the body must be", "with_lock", name, nil, 1)
                 misuse("there is no command", "execute")
                 misuse("the name must be", "waiters", 5)

@@ -6,16 +6,6 @@ local uv = require "luv"
 
 local loops = {names = {"plain", "cqueues", "luv"}}
 
--- What a coroutine throws is thrown by run().
-local function keep_errors(thrown, body)
-    return function(...)
-        local ok, err = pcall(body, ...)
-        if not ok then
-            thrown[#thrown + 1] = err
-        end
-    end
-end
-
 local makers = {}
 
 function makers.plain()
@@ -28,26 +18,34 @@ function makers.plain()
     }
 end
 
--- A controller complains once about each coroutine that was closed.
+-- A controller complains once about each coroutine that was closed, and goes on.
 local function run_controller(controller)
     repeat
         local ok, err = controller:loop()
-        assert(ok or tostring(err):find("cannot resume dead coroutine", 1, true), err)
+        if not ok and not tostring(err):find("cannot resume dead coroutine", 1, true) then
+            error(err, 0)
+        end
     until ok
+end
+
+-- As the adapter's wrap() does it, but gives the coroutine, for coroutine.close().
+local function attach(controller, body, ...)
+    local arguments = table.pack(...)
+    local thread = coroutine.create(function()
+        local ok, err = pcall(body, table.unpack(arguments, 1, arguments.n))
+        if not ok then
+            error(err, 0)
+        end
+    end)
+    controller:attach(thread)
+    return thread
 end
 
 function makers.cqueues()
     local controller = cqueues.new()
     return {
         loop = require "sneck.async.cqueues",
-        spawn = function(body, ...)
-            local arguments = table.pack(...)
-            local thread = coroutine.create(function()
-                body(table.unpack(arguments, 1, arguments.n))
-            end)
-            controller:attach(thread)
-            return thread
-        end,
+        spawn = function(body, ...) return attach(controller, body, ...) end,
         run = function() run_controller(controller) end,
         sleep = cqueues.sleep,
     }
@@ -64,33 +62,33 @@ local function luv_sleep(seconds)
     coroutine.yield()
 end
 
+-- luv ends the process for what a callback throws. So it is kept for run().
 function makers.luv()
+    local thrown
     return {
         loop = require "sneck.async.luv",
         spawn = function(body, ...)
-            local thread = coroutine.create(body)
+            local thread = coroutine.create(function(...)
+                local ok, err = pcall(body, ...)
+                thrown = thrown or not ok and {err} or nil
+            end)
             assert(coroutine.resume(thread, ...))
             return thread
         end,
-        run = function() uv.run() end,
+        run = function()
+            uv.run()
+            if thrown then
+                error(thrown[1], 0)
+            end
+        end,
         sleep = luv_sleep,
     }
 end
 
---- Makes a loop of a name: `loop` for async.connect(), spawn(), run() and sleep().
+--- Makes a loop of a name: `loop` for async.connect(), spawn(), run() and sleep(). What a
+-- coroutine throws, run() throws.
 function loops.make(name)
-    local made, thrown = makers[name](), {}
-    local spawn, run = made.spawn, made.run
-    function made.spawn(body, ...)
-        return spawn(keep_errors(thrown, body), ...)
-    end
-    function made.run()
-        run()
-        local first = table.remove(thrown, 1)
-        if first then
-            error(first, 0)
-        end
-    end
+    local made = makers[name]()
     --- Runs a function in a coroutine to its end; returns what it returned.
     function made.call(body, ...)
         local results

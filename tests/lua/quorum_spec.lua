@@ -184,6 +184,10 @@ describe("a quorum's client", function()
         end)
         support.refused("the urls must be a table, not n", function() sneck.quorum() end)
         support.refused("a url must be", function() sneck.quorum({{}}) end)
+        support.refused("a url must be", function() sneck.quorum({urls[1], nil, urls[3]}) end)
+        support.refused("the urls must be a list", function()
+            sneck.quorum({urls[1], [3] = urls[3]})
+        end)
         support.refused("unknown option", function() sneck.quorum(urls, {tll = 5}) end)
         support.refused("timeout", function() sneck.quorum(urls, {timeout = 0}) end)
     end)
@@ -231,6 +235,40 @@ describe("a quorum's lock in coroutines", function()
             assert.is_string(details.servers["/none/a"])
             assert.equal(3, #coroutines:servers())
         end)
+    end)
+
+    -- The codes and details of every call, of either kind of client; two of three are down.
+    local function failures(several)
+        local lock, failed = several:lock(name), {}
+        for call, results in pairs {
+            acquire = table.pack(lock:acquire(0)),
+            hold = table.pack(several:hold(name, {wait = 0})),
+            lock_hold = table.pack(lock:hold(0)),
+            rlock = table.pack(several:rlock(name):acquire(0)),
+            with_lock = table.pack(several:with_lock(name, {wait = 0}, error)),
+            release = table.pack(several:adopt(name, "token"):release()),
+            extend = table.pack(several:adopt(name, "token"):extend()),
+            adopted_hold = table.pack(several:adopt(name, "token"):hold()),
+            holder = table.pack(lock:holder()),
+            locked = table.pack(lock:locked()),
+            force_release = table.pack(several:force_release(name)),
+        } do
+            local details = results[5]
+            failed[call] = {results[3], details and details.servers["/none/a"] or false}
+        end
+        return failed
+    end
+
+    it("tells with each call what each server said, as the calls that block do", function()
+        local nowhere = {urls[1], "unix:///none/a", "unix:///none/b"}
+        local blocking = failures(assert(sneck.quorum(nowhere)))
+        run(function(loop)
+            assert.same(blocking, failures(assert(async.quorum(loop, nowhere))))
+        end)
+        for _, call in ipairs {"acquire", "hold", "lock_hold", "rlock", "with_lock"} do
+            assert.equal("QUORUM", blocking[call][1])
+            assert.is_string(blocking[call][2])
+        end
     end)
 
     it("leaves no token when one that waits is closed", function()

@@ -4,15 +4,36 @@
 local cqueues = require "cqueues"
 local condition = require "cqueues.condition"
 local core = require "sneck.core"
+local waiting = require "sneck.async.waiting"
 
 local adapter = {}
+
+local HOW = "wrap(controller, function) makes one"
+
+local function pass_on(ok, ...)
+    if not ok then
+        error((...), 0)
+    end
+end
+
+--- As controller:wrap(function, ...), but an error ends the blocks that it leaves, as it does
+-- elsewhere: cqueues drops a coroutine that threw, with its `<close>` variables as they are.
+function adapter.wrap(controller, body, ...)
+    if type(body) ~= "function" then
+        error("wrap() needs a function, not " .. type(body), 2)
+    end
+    return controller:wrap(function(...)
+        pass_on(pcall(body, ...))
+    end, ...)
+end
 
 function adapter.running()
     local controller = cqueues.running()
     if not controller then
-        return nil, "call this inside of a coroutine of a cqueues controller: cq:wrap(function)"
+        return nil, "call this inside of a coroutine of a cqueues controller: " .. HOW
     end
-    return controller
+    local ok, why = waiting.check(HOW)
+    return ok and controller, why
 end
 
 adapter.ticket = condition.new

@@ -3,27 +3,30 @@
 -- A coroutine that waits is kept by the loop. One that yields by itself goes on in the
 -- next turn.
 local core = require "sneck.core"
+local guard = require "sneck.async.guard"
+local waiting = require "sneck.async.waiting"
 
 local loop = {}
 loop.__index = loop
 
 local ASLEEP = {} -- what a coroutine yields that wake() will resume
+local LONGEST = 3600 -- seconds of one wait for descriptors, which takes no more than a year
+local HOW = "loop:spawn(function) makes one"
 
 --- Makes a loop.
 function loop.new()
     local self = {
-        tasks = 0,
+        threads = {}, -- those that have not ended, as keys
         watches = {}, -- as keys
         sleepers = {}, -- tickets by their times, as keys
         queue = {}, first = 1, last = 0, -- tickets of those that can go on
     }
     function self.running()
-        if self.current and coroutine.running() == self.current then
-            return self
-        elseif not coroutine.isyieldable() then
-            return nil, "call this inside of a coroutine: loop:spawn(function) makes one"
+        local ok, why = waiting.check(HOW)
+        if ok and coroutine.running() ~= self.current then
+            return nil, "this coroutine is not one of the client's loop: loop:spawn() makes them"
         end
-        return nil, "this coroutine is not one of the client's loop: loop:spawn() makes them"
+        return ok and self, why
     end
     function self.ticket()
         return {thread = coroutine.running(), asleep = false}
@@ -61,7 +64,7 @@ function loop:spawn(body, ...)
         error("spawn() needs a function, not " .. type(body), 2)
     end
     local thread = coroutine.create(body)
-    self.tasks = self.tasks + 1
+    self.threads[thread] = true
     self:push({thread = thread, arguments = table.pack(...)})
     return thread
 end
@@ -75,8 +78,13 @@ function loop:sleep(seconds)
         error("sleep() needs a number of seconds, 0 or more", 2)
     end
     local ticket = self.ticket()
+    local sleeping <close> = guard.new(function()
+        self.sleepers[ticket] = nil
+        self.wake(ticket)
+    end)
     self.sleepers[ticket] = core.clock() + seconds
     self.sleep_on(ticket)
+    sleeping.passed = true
 end
 
 -- Resumes one; throws what it threw, after its <close> variables were closed.
@@ -94,7 +102,7 @@ local function resume(self, ticket)
         end
         return
     end
-    self.tasks = self.tasks - 1
+    self.threads[thread] = nil
     if not ok then
         coroutine.close(thread)
         error(what, 0)
@@ -127,7 +135,7 @@ local function wake_sleepers(self)
 end
 
 local function wait(self)
-    local entries, timeout = {}, wake_sleepers(self)
+    local entries, timeout = {}, earlier(wake_sleepers(self), LONGEST)
     for watch in pairs(self.watches) do
         for _, entry in ipairs(watch.source:fds()) do
             entries[#entries + 1] = entry
@@ -151,7 +159,7 @@ function loop:run()
     end
     while true do
         run_ready(self)
-        if self.tasks == 0 and next(self.watches) == nil then
+        if next(self.threads) == nil and next(self.watches) == nil then
             return
         end
         wait(self)

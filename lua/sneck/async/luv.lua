@@ -3,6 +3,7 @@
 -- A coroutine goes on in a callback of ours, after the source was stepped. What it throws,
 -- the callback throws, once its <close> variables are closed.
 local uv = require "luv"
+local waiting = require "sneck.async.waiting"
 
 local adapter = {}
 
@@ -11,10 +12,8 @@ local running = false -- whether they are being resumed, or are about to be
 local scheduled -- a timer that will
 
 function adapter.running()
-    if not coroutine.isyieldable() then
-        return nil, "call this inside of a coroutine: coroutine.wrap(function)() makes one"
-    end
-    return adapter
+    local ok, why = waiting.check("coroutine.wrap(function)() makes one")
+    return ok and adapter, why
 end
 
 function adapter.ticket()
@@ -27,31 +26,42 @@ function adapter.sleep_on(ticket)
     ticket.asleep = false
 end
 
--- Resumes one; returns a table with what it threw.
-local function resume(ticket)
-    if not ticket.asleep or coroutine.status(ticket.thread) ~= "suspended" then
-        return nil
-    end
-    local ok, what = coroutine.resume(ticket.thread)
+-- Calls a function; what it throws is added to a list.
+local function keep(thrown, call, ...)
+    local ok, what = call(...)
     if not ok then
+        thrown.n = thrown.n + 1
+        thrown[thrown.n] = what
+    end
+    return ok
+end
+
+local function resume(ticket, thrown)
+    if ticket.asleep and coroutine.status(ticket.thread) == "suspended"
+        and not keep(thrown, coroutine.resume, ticket.thread) then
         coroutine.close(ticket.thread)
-        return {what}
     end
 end
 
-local function resume_all()
-    local thrown
+local function resume_all(thrown)
     while ready[1] do
         local now = ready
         ready = {}
         for _, ticket in ipairs(now) do
-            thrown = resume(ticket) or thrown
+            resume(ticket, thrown)
         end
     end
-    running = false
-    if thrown then
+end
+
+-- One error is thrown as it is. Of several only the texts fit into one.
+local function throw(thrown)
+    if thrown.n == 1 then
         error(thrown[1], 0)
     end
+    for i = 1, thrown.n do
+        thrown[i] = tostring(thrown[i])
+    end
+    error(table.concat(thrown, "\n"), 0)
 end
 
 -- A callback: does something, and resumes those who can go on.
@@ -59,9 +69,14 @@ local function run(act, ...)
     if running then -- a loop within the loop, by uv.run() in a coroutine
         return act(...)
     end
+    local thrown = {n = 0}
     running = true
-    act(...)
-    resume_all()
+    keep(thrown, pcall, act, ...)
+    resume_all(thrown)
+    running = false
+    if thrown.n > 0 then
+        throw(thrown)
+    end
 end
 
 local function unschedule()

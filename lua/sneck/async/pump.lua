@@ -28,7 +28,8 @@ function pump.new(loop, client)
         loop = loop,
         client = client,
         link = link,
-        waiters = {}, -- by op: who waits for it, or DETACHED
+        waiters = {}, -- by op of the link: who waits for it, or DETACHED
+        interrupts = {}, -- by op with its own link: what ends it
     }, pump)
 end
 
@@ -173,35 +174,53 @@ function pump:close()
             wake(self, waiter)
         end
     end
+    for _, interrupt in pairs(self.interrupts) do
+        interrupt()
+    end
     self.client:close()
     changed(self)
 end
 
 -- ------------------------------------------------------- ops with their own link
 
+-- Waits for an op that has not ended. When the coroutine is closed, the op is cancelled.
+local function await_alone(self, op, goes_on)
+    local ticket, done = self.loop.ticket(), false
+    local function wake_up()
+        done = true
+        self.interrupts[op] = nil
+        self.loop.wake(ticket)
+    end
+    local stop = self:step_later(op, wake_up)
+    local function interrupt()
+        stop()
+        op:cancel()
+        wake_up()
+    end
+    local waiting <close> = guard.new(interrupt)
+    self.interrupts[op] = not goes_on and interrupt or nil
+    repeat
+        self.loop.sleep_on(ticket)
+    until done
+    waiting.passed = true
+end
+
 --- As await(), for an op of a transaction. When the coroutine is closed, the op is
 -- cancelled.
 function pump:await_step(op, ...)
     if not op then
         return nil, ...
-    elseif op:step() then
-        return op:result()
+    elseif not op:step() then
+        await_alone(self, op, false)
     end
-    local ticket, done = self.loop.ticket(), false
-    local stop = self:step_later(op, function()
-        done = true
-        self.loop.wake(ticket)
-    end)
-    local waiting <close> = guard.new(function()
-        self.loop.wake(ticket)
-        stop()
-        op:cancel()
-    end)
-    repeat
-        self.loop.sleep_on(ticket)
-    until done
-    waiting.passed = true
     return op:result()
+end
+
+--- The same for the last op of a transaction, which goes on when the client is closed.
+function pump:await_last(op)
+    if op and not op:step() then
+        await_alone(self, op, true)
+    end
 end
 
 --- Steps an op until it has ended, and calls a function then; returns how to stop that.

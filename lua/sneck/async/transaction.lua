@@ -20,7 +20,13 @@ function transaction.places(loop, count)
         free = count,
         queue = {}, first = 1, last = 0, -- who waits; false: it has given up
         threads = setmetatable({}, {__mode = "k"}), -- those in a transaction
+        closed = false, -- then nobody queues
     }, places)
+end
+
+local function wake(self, waiter, outcome)
+    waiter.outcome = outcome
+    self.loop.wake(waiter.ticket)
 end
 
 local function pass_on(self)
@@ -28,29 +34,30 @@ local function pass_on(self)
         local waiter = self.queue[self.first]
         self.queue[self.first], self.first = nil, self.first + 1
         if waiter then
-            waiter.done = true
-            self.loop.wake(waiter.ticket)
+            wake(self, waiter, "granted")
             return
         end
     end
     self.free = self.free + 1
 end
 
+-- Returns whether it was granted a place.
 local function wait(self)
-    local waiter, at = {ticket = self.loop.ticket(), done = false}, self.last + 1
+    local waiter, at = {ticket = self.loop.ticket()}, self.last + 1
     self.queue[at], self.last = waiter, at
     local waiting <close> = guard.new(function()
         self.loop.wake(waiter.ticket)
-        if waiter.done then
+        if waiter.outcome == "granted" then
             pass_on(self)
-        else
+        elseif not waiter.outcome then
             self.queue[at] = false
         end
     end)
     repeat
         self.loop.sleep_on(waiter.ticket)
-    until waiter.done
+    until waiter.outcome
     waiting.passed = true
+    return waiter.outcome == "granted"
 end
 
 -- Given back by hand or, where a coroutine was left to the collector, by that.
@@ -67,16 +74,31 @@ end
 place.__gc = place.give_back
 place.__close = place.give_back
 
---- Takes a place, for a `<close>` variable; waits until there is one.
+--- Takes a place, for a `<close>` variable; waits until there is one. Returns nil, message,
+-- code if the places are closed meanwhile.
 function places:take()
-    if self.threads[coroutine.running()] then
+    if self.closed or self.threads[coroutine.running()] then
         return setmetatable({taken = false, places = self}, place)
     elseif self.free > 0 then
         self.free = self.free - 1
-    else
-        wait(self)
+    elseif not wait(self) then
+        return nil, "transaction: the client was closed before it began; nothing was written",
+            "INTERRUPTED"
     end
     return setmetatable({taken = true, places = self}, place)
+end
+
+--- Ends the waits of those who queue.
+function places:close()
+    self.closed = true
+    for at = self.first, self.last do
+        local waiter = self.queue[at]
+        self.queue[at] = nil
+        if waiter then
+            wake(self, waiter, "closed")
+        end
+    end
+    self.first = self.last + 1
 end
 
 -- Gives it another owner.
@@ -107,6 +129,14 @@ local function check(tx)
     end
 end
 
+-- For the methods that wait.
+local function check_wait(tx)
+    local ok, why = tx.pump:can_wait()
+    if not ok then
+        error(why, 3)
+    end
+end
+
 local function given(tx, ...)
     if select("#", ...) > 1 then
         tx.failure = table.pack(...)
@@ -118,12 +148,14 @@ end
 --- Reads now: any command that does not block.
 function tx_methods:execute(...)
     check(self)
+    check_wait(self)
     return given(self, self.pump:await_step(self.steps:read(...)))
 end
 
 --- Reads the string at a key now.
 function tx_methods:get(key)
     check(self)
+    check_wait(self)
     if type(key) ~= "string" then
         error("the key must be a string, not " .. type(key), 2)
     end
@@ -139,8 +171,8 @@ end
 --- Watches more keys, from the next read on.
 function tx_methods:watch(...)
     check(self)
-    for _, key in ipairs({...}) do
-        given(self, self.steps:watch(key))
+    for i = 1, select("#", ...) do
+        given(self, self.steps:watch((select(i, ...))))
     end
     return true
 end
@@ -223,7 +255,6 @@ local function fail(session, keys, outcome)
     return table.unpack(outcome, 1, code == "SERVER" and 4 or 3)
 end
 
--- The table of keys may be changed by the function.
 local function conclude(session, keys, outcome)
     if outcome.thrown then
         error(outcome[1], 0)
@@ -238,12 +269,11 @@ end
 --- Runs a function until its writes are committed. `steps` are new; `taken` is a place,
 -- which the caller gives back.
 function transaction.run(pump, taken, keys, steps, body)
-    keys = table.move(keys, 1, #keys, 1, {})
     local session = {pump = pump, steps = steps, body = body, place = taken}
     local running <close> = guard.new(function() abandon(session) end)
     local outcome = run_attempts(session)
     if not outcome.committed then
-        pump:await_step(steps:unwatch())
+        pump:await_last(steps:unwatch())
     end
     running.passed = true
     local results = table.pack(pcall(conclude, session, keys, outcome))
