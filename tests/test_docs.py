@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ EXAMPLES = sorted(
     if sys.platform == "linux" or path.name not in LINUX_ONLY
 )
 GIVING_UP = ("epoll.c", "libuv.c", "nonblocking.c")
+SEVERAL_SERVERS = ("quorum.lua", "quorum.py")  # whose addresses are arguments
 LIBRARY = {"libuv.c": "libuv"}  # by pkg-config's name, besides sneck
 RUNNABLE = ("c", "python", "lua", "sh")
 FRAGMENT = TOP / "tests/docs/fragment.c"
@@ -136,7 +138,10 @@ def test_example_runs(example: Path, prefix: Path, tmp_path: Path) -> None:
         command = [str(tmp_path / "program")]
     else:
         command = [*INTERPRETER[language], str(example)]
-    printed = run(command, tmp_path)
+    with ExitStack() as stack:
+        count = 3 if example.name in SEVERAL_SERVERS else 0
+        servers = [stack.enter_context(Server()) for _ in range(count)]
+        printed = run([*command, *(server.url for server in servers)], tmp_path)
     assert "is ours" in printed
     assert ("is given up" in printed) == (example.name in GIVING_UP)
 
