@@ -11,16 +11,16 @@
 #include "lock.h"
 #include "script.h"
 
-#define TIMESTAMP_KIND(UNIT)                             \
-    {                                                    \
-        .acquire = &script_timestamp_acquire,            \
-        .release = &script_timestamp_release,            \
-        .extend = &script_timestamp_extend,              \
-        .holder = &script_timestamp_holder,              \
+#define TIMESTAMP_KIND(UNIT)                              \
+    {                                                     \
+        .acquire = &script_timestamp_acquire,             \
+        .release = &script_timestamp_release,             \
+        .extend = &script_timestamp_extend,               \
+        .holder = &script_timestamp_holder,               \
         .force_release = &script_timestamp_force_release, \
-        .beside = "writer",                              \
-        .unit = UNIT,                                    \
-        .queues = false,                                 \
+        .beside = "writer",                               \
+        .unit = UNIT,                                     \
+        .queues = false,                                  \
     }
 
 /* One for each unit, so that a clone is of the same. */

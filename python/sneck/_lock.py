@@ -173,7 +173,10 @@ class RLock(Lock):
 
 
 class LegacyLock(Lock):
-    """A timestamp lock, made by Client.legacy_lock(). Its ttl is its timeout."""
+    """A timestamp lock, made by Client.legacy_lock().
+
+    Its ttl is its timeout, and its token is not for adopt().
+    """
 
     __slots__ = ("_milliseconds",)
     _milliseconds: bool

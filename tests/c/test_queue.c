@@ -1,6 +1,7 @@
 /* The queue as one who steps links sees it: late readers, many waiters, and leaving at any time. */
 #include "door.h"
 
+#include <sneck_legacy.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -136,6 +137,26 @@ static void a_waiter_whose_own_link_has_released_need_not_show_that_it_runs(void
     sneck_op_free(second_op);
     sneck_lock_free(first);
     sneck_lock_free(second);
+}
+
+static void nor_need_one_whose_link_has_released_a_value(void **state)
+{
+    struct scene *scene = *state;
+    sneck_lock *lock = new_lock(scene->client, "door", 20000);
+    sneck_op *op = queue_up(scene, lock, scene->link), *release = NULL;
+    DO(scene->other, "SET", "door", "mine", "PX", "20000");
+    pause_ms(350);
+    assert_int_equal(sneck_release_lock_start(&release, scene->client, scene->link, "door", 4,
+                                              "mine", 4), SNECK_OK);
+    step_once(scene->link, 0);
+    UNTIL(count_waiters(scene) == 0);
+    assert_true(COMMAND_INTEGER(scene->other, "PTTL", "door") > 1000);
+    assert_int_equal(finish(scene->link, op), SNECK_OK);
+    assert_int_equal(end_op(release), SNECK_OK);
+    release_on(scene->link, lock);
+    assert_nothing_is_left(scene);
+    sneck_op_free(op);
+    sneck_lock_free(lock);
 }
 
 static void a_wait_that_ends_while_its_grant_is_unread_is_decided_one_way(void **state)
@@ -396,6 +417,7 @@ int main(void)
         TEST(a_late_reader_gets_a_free_lock_with_a_lease_of_its_own),
         TEST(a_frozen_waiter_costs_the_next_one_a_moment_and_comes_back),
         TEST(a_waiter_whose_own_link_has_released_need_not_show_that_it_runs),
+        TEST(nor_need_one_whose_link_has_released_a_value),
         TEST(a_wait_that_ends_while_its_grant_is_unread_is_decided_one_way),
         TEST(fifty_waiters_on_one_link_are_served_in_their_order),
         TEST(two_links_hand_the_lock_to_each_other_and_leave_no_key),

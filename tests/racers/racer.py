@@ -9,11 +9,14 @@ has moved the time of who won); released, or not-owner.
 
 from __future__ import annotations
 
+import random
 import sys
 import time
 from typing import Protocol
 
 import sneck
+
+PAUSE = 0.002  # seconds at most, from an old client's look to its GETSET: others come in between
 
 
 class Racer(Protocol):
@@ -54,6 +57,7 @@ class Old:
             assert isinstance(held, bytes)
             if float(held) >= self._now():
                 return "lost"
+            time.sleep(random.uniform(0, PAUSE))
             before = self._write("GETSET", name)
             if before is None:
                 continue
