@@ -137,9 +137,10 @@ int core_wait(lua_State *L, sneck_op *op);
  * `status` is what the start function returned. */
 int core_finish(lua_State *L, int status, sneck_op *op);
 
-/* A call on a re-entrant lock, from its begin to its end. */
+/* An acquire or release of a coroutine, from its begin to its end. */
 typedef struct core_count {
-    struct core_lock *lock; /* NULL: another kind of lock, or it has ended */
+    struct core_lock *lock; /* a re-entrant one; NULL: another kind, or it has ended */
+    sneck_lock *plain;      /* one of another kind, which the op keeps; or NULL */
     uint64_t owner;
     bool releases; /* or acquires */
 } core_count;
@@ -230,10 +231,17 @@ int core_lock_acquire(lua_State *L, core_lock *self, int64_t wait_ms);
 int core_lock_release(lua_State *L, core_lock *self);
 
 /* The same around any op. After PENDING, which is all that other kinds of locks give, *out is
- * the lock for the op, whose end is to be told. Anything else is the result. */
+ * the lock for the op, whose end is to be told before it is freed; NULL: it was not started.
+ * Anything else is the result. */
 int core_count_acquire(lua_State *L, core_count *count, core_lock *self, sneck_lock **out);
 int core_count_release(lua_State *L, core_count *count, core_lock *self, sneck_lock **out);
-void core_count_end(core_count *count, int status);
+void core_count_end(core_count *count, int status, const sneck_op *op);
+
+/* The beginning of an op that confirms an adopted lock, as for one that acquires it. */
+void core_count_confirm(lua_State *L, core_count *count, core_lock *self);
+
+/* Waits for an op that was started, or not, tells its end and pushes its result. */
+int core_count_finish(lua_State *L, core_count *count, int started, sneck_op *op);
 
 /* Pushes that result. */
 int core_push_counted(lua_State *L, const core_lock *self, int status);
@@ -247,8 +255,16 @@ int core_lock_fence(lua_State *L);
 int core_lock_keep_alive(lua_State *L);
 int core_lock_hold(lua_State *L);
 
-/* There is nothing to release at the end of a block, nor a loss to tell. */
-bool core_lock_is_settled(const core_lock *self);
+/* The block of a coroutine that needs a lock begins, before its acquire. False: no memory. */
+bool core_lock_begin_body(lua_State *L, core_lock *self);
+
+/* It ends. What is to be done then: */
+enum core_leaving {
+    CORE_LEAVE_NOTHING, /* nothing to release, nor a loss to tell */
+    CORE_LEAVE_LEASE,   /* release the lease with this number, and no other */
+    CORE_LEAVE_LOCK,    /* release whatever it has: there was no hold() */
+};
+enum core_leaving core_lock_end_body(lua_State *L, core_lock *self, uint64_t *number);
 
 /* -------------------------------------------------------------------- opening */
 
@@ -295,6 +311,7 @@ int core_transaction(lua_State *L);
 
 /* And by those of sneck/async.lua.
  *
+ *     core.begin_body(lock), core.end_body(lock)
  *     core.is_adopted(lock)
  *     core.keep(lock)
  *     core.link(client)
@@ -305,8 +322,11 @@ int core_transaction(lua_State *L);
  *     core.clock()
  *     core.duplicate(descriptor)
  *
+ * begin_body() is to come before the acquire of hold(); where that fails, end_body().
  * is_adopted() tells whether hold() has to confirm the lock, and not to acquire it. keep()
  * begins the renewal that hold() promises; where it fails, the lock is to be released. */
+int core_begin_body(lua_State *L);
+int core_end_body(lua_State *L);
 int core_lock_is_adopted(lua_State *L);
 int core_lock_keep(lua_State *L);
 int core_link_new(lua_State *L);

@@ -77,10 +77,12 @@ int core_lock_is_adopted(lua_State *L)
 static int take(lua_State *L, core_lock *self, int64_t wait_ms)
 {
     sneck_op *op = NULL;
+    core_count count;
     if (!is_adopted(self))
         return core_lock_acquire(L, self, wait_ms);
+    core_count_confirm(L, &count, self);
     int status = sneck_lock_extend_start(&op, self->lock, NULL, 0);
-    return core_finish(L, status, op);
+    return core_count_finish(L, &count, status, op);
 }
 
 /* Begins the renewal of what was just acquired, which is `lock`. */
@@ -98,12 +100,35 @@ int core_lock_keep(lua_State *L)
     return push_renewal(L, keep(L, self, lock), lock);
 }
 
+static int release_lease(lua_State *L, const core_lock *self, uint64_t number)
+{
+    sneck_op *op = NULL;
+    int status = sneck_lock_release_lease_start(&op, self->lock, NULL, number);
+    return core_finish(L, status, op);
+}
+
+int core_lock_settle(lua_State *L)
+{
+    core_lock *self = core_check_lock(L);
+    uint64_t number = 0;
+    switch (core_lock_end_body(L, self, &number)) {
+    case CORE_LEAVE_LEASE:
+        return release_lease(L, self, number);
+    case CORE_LEAVE_LOCK:
+        return core_lock_release(L, self);
+    case CORE_LEAVE_NOTHING:
+        break;
+    }
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 /* Gives back what cannot be renewed. */
-static int give_back(lua_State *L, core_lock *self, int status, const sneck_lock *lock)
+static int give_back(lua_State *L, int status, const sneck_lock *lock)
 {
     char why[SNECK_ERROR_SIZE];
     snprintf(why, sizeof why, "%s", sneck_lock_error(lock));
-    core_lock_release(L, self);
+    core_lock_settle(L);
     return core_push_failure(L, status, why, "");
 }
 
@@ -111,29 +136,19 @@ int core_lock_hold(lua_State *L)
 {
     core_lock *self = core_check_lock(L);
     int64_t wait_ms = core_opt_seconds(L, 1, 2, "wait", true, self->wait_ms);
+    uint64_t none;
     lua_settop(L, 1);
+    if (!core_lock_begin_body(L, self))
+        return core_push_failure(L, SNECK_NO_MEMORY, "", "");
     int count = take(L, self, wait_ms);
-    if (count > 1)
+    if (count > 1) {
+        core_lock_end_body(L, self, &none);
         return count;
+    }
     sneck_lock *lock = core_lock_mine(L, self);
     int status = keep(L, self, lock);
     if (status != SNECK_OK)
-        return give_back(L, self, status, lock);
+        return give_back(L, status, lock);
     lua_pushvalue(L, 1);
-    return 1;
-}
-
-bool core_lock_is_settled(const core_lock *self)
-{
-    return !self->rlock && sneck_lock_token(self->lock, NULL, 0) == 0 &&
-           sneck_lock_lease(self->lock) != SNECK_LEASE_LOST;
-}
-
-int core_lock_settle(lua_State *L)
-{
-    core_lock *self = core_check_lock(L);
-    if (!core_lock_is_settled(self))
-        return core_lock_release(L, self);
-    lua_pushboolean(L, 1);
     return 1;
 }

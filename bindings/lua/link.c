@@ -70,7 +70,7 @@ static int started(lua_State *L, int status, core_op *op)
     if (status == SNECK_OK)
         sneck_op_set_data(op->op, op);
     else
-        core_count_end(&op->count, status);
+        core_count_end(&op->count, status, NULL);
     return core_return_op(L, status);
 }
 
@@ -126,10 +126,31 @@ static int link_release(lua_State *L)
 /* (link, lock): the release at the end of a block; also true where there is nothing to do */
 static int link_settle(lua_State *L)
 {
-    if (!core_lock_is_settled(check_lock(L)))
+    core_link *self = check_link(L);
+    core_lock *lock = check_lock(L);
+    core_op *op = new_op(L);
+    uint64_t number = 0;
+    switch (core_lock_end_body(L, lock, &number)) {
+    case CORE_LEAVE_LEASE:
+        return started(L, sneck_lock_release_lease_start(&op->op, lock->lock, self->link, number),
+                       op);
+    case CORE_LEAVE_LOCK:
         return link_release(L);
+    case CORE_LEAVE_NOTHING:
+        break;
+    }
     lua_pushboolean(L, 1);
     return 1;
+}
+
+/* (link, lock): confirms an adopted one for a block */
+static int link_confirm(lua_State *L)
+{
+    core_link *self = check_link(L);
+    core_lock *lock = check_lock(L);
+    core_op *op = new_op(L);
+    core_count_confirm(L, &op->count, lock);
+    return started(L, sneck_lock_extend_start(&op->op, lock->lock, self->link, 0), op);
 }
 
 /* (link, lock, ttl) */
@@ -221,7 +242,7 @@ static int link_ended(lua_State *L)
         return 1;
     }
     core_op *ended = sneck_op_data(op);
-    core_count_end(&ended->count, sneck_op_status(op));
+    core_count_end(&ended->count, sneck_op_status(op), op);
     lua_pushlightuserdata(L, ended);
     lua_rawget(L, -2);
     return 1;
@@ -271,6 +292,7 @@ static const luaL_Reg methods[] = {
     {"acquire", link_acquire},
     {"release", link_release},
     {"settle", link_settle},
+    {"confirm", link_confirm},
     {"extend", link_extend},
     {"holder", link_holder},
     {"waiters", link_waiters},

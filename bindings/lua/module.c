@@ -22,6 +22,8 @@ static const luaL_Reg functions[] = {
     {"update", core_update},
     {"compare_and_set", core_compare_and_set},
     {"transaction", core_transaction},
+    {"begin_body", core_begin_body},
+    {"end_body", core_end_body},
     {"is_adopted", core_lock_is_adopted},
     {"keep", core_lock_keep},
     {"link", core_link_new},

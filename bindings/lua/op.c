@@ -22,9 +22,9 @@ static void close_op(core_op *self)
 {
     sneck_op *op = self->op;
     self->op = NULL;
-    if (op && self->count.lock) {
+    if (op) {
         sneck_op_cancel(op);
-        core_count_end(&self->count, sneck_op_status(op));
+        core_count_end(&self->count, sneck_op_status(op), op);
     }
     sneck_op_free(op);
 }

@@ -60,11 +60,12 @@ bool core_lock_is_outermost(lua_State *L, const core_lock *self)
 static int begin(lua_State *L, core_count *count, core_lock *self, sneck_lock **out,
                  int begin_rlock(sneck_lock **out, sneck_rlock *rlock, uint64_t owner))
 {
-    *count = (core_count){.lock = NULL};
+    *count = (core_count){.owner = this_coroutine(L)};
     *out = self->lock;
-    if (!self->rlock)
+    if (!self->rlock) {
+        count->plain = self->lock;
         return SNECK_PENDING;
-    count->owner = this_coroutine(L);
+    }
     int status = begin_rlock(out, self->rlock, count->owner);
     if (status == SNECK_PENDING)
         count->lock = self;
@@ -83,10 +84,26 @@ int core_count_release(lua_State *L, core_count *count, core_lock *self, sneck_l
     return status;
 }
 
-void core_count_end(core_count *count, int status)
+void core_count_confirm(lua_State *L, core_count *count, core_lock *self)
+{
+    *count = (core_count){.owner = this_coroutine(L), .plain = self->lock};
+}
+
+/* The block that the coroutine is in has what it acquired itself. */
+static void note_lease(const core_count *count, int status, const sneck_op *op)
+{
+    if (op && status == SNECK_OK)
+        sneck_lock_set_body(count->plain, count->owner,
+                            count->releases ? 0 : sneck_op_lease_number(op));
+}
+
+void core_count_end(core_count *count, int status, const sneck_op *op)
 {
     sneck_rlock *rlock = count->lock ? count->lock->rlock : NULL;
+    if (count->plain)
+        note_lease(count, status, op);
     count->lock = NULL;
+    count->plain = NULL;
     if (rlock && count->releases)
         sneck_rlock_release_end(rlock, count->owner, status);
     else if (rlock)
@@ -101,12 +118,50 @@ int core_push_counted(lua_State *L, const core_lock *self, int status)
     return 1;
 }
 
+/* --------------------------------------------------------------------- blocks */
+
+/* Whoever has a re-entrant lock is its owner, whose leases are nobody else's. */
+
+bool core_lock_begin_body(lua_State *L, core_lock *self)
+{
+    return self->rlock || sneck_lock_begin_body(self->lock, this_coroutine(L)) == SNECK_OK;
+}
+
+static bool has_nothing(const sneck_lock *lock)
+{
+    return sneck_lock_token(lock, NULL, 0) == 0 && sneck_lock_lease(lock) != SNECK_LEASE_LOST;
+}
+
+enum core_leaving core_lock_end_body(lua_State *L, core_lock *self, uint64_t *number)
+{
+    if (self->rlock)
+        return CORE_LEAVE_LOCK;
+    bool held = sneck_lock_end_body(number, self->lock, this_coroutine(L));
+    bool is_present = !held || *number == sneck_lock_lease_number(self->lock);
+    if ((held && *number == 0) || (is_present && has_nothing(self->lock)))
+        return CORE_LEAVE_NOTHING;
+    return held ? CORE_LEAVE_LEASE : CORE_LEAVE_LOCK;
+}
+
+int core_begin_body(lua_State *L)
+{
+    if (!core_lock_begin_body(L, core_check_lock(L)))
+        core_throw(L, 1, "out of memory");
+    return 0;
+}
+
+int core_end_body(lua_State *L)
+{
+    uint64_t number;
+    core_lock_end_body(L, core_check_lock(L), &number);
+    return 0;
+}
+
 /* -------------------------------------------------------- the calls that block */
 
-/* Waits for the op that was started, or not. */
-static int finish(lua_State *L, core_count *count, int started, sneck_op *op)
+int core_count_finish(lua_State *L, core_count *count, int started, sneck_op *op)
 {
-    core_count_end(count, started == SNECK_OK ? core_wait(L, op) : started);
+    core_count_end(count, started == SNECK_OK ? core_wait(L, op) : started, op);
     return core_finish(L, started, op);
 }
 
@@ -120,7 +175,7 @@ int core_lock_acquire(lua_State *L, core_lock *self, int64_t wait_ms)
     if (status != SNECK_PENDING)
         return core_push_counted(L, self, status);
     status = sneck_lock_acquire_start(&op, lock, NULL, wait_ms);
-    return finish(L, &count, status, op);
+    return core_count_finish(L, &count, status, op);
 }
 
 int core_lock_release(lua_State *L, core_lock *self)
@@ -132,5 +187,5 @@ int core_lock_release(lua_State *L, core_lock *self)
     if (status != SNECK_PENDING)
         return core_push_counted(L, self, status);
     status = sneck_lock_release_start(&op, lock, NULL);
-    return finish(L, &count, status, op);
+    return core_count_finish(L, &count, status, op);
 }

@@ -253,7 +253,19 @@ PyObject *core_lock_not_held(const core_lock *lock);
 /* Whole calls, which end with core_call_end(). */
 void core_lock_acquire(core_lock *lock, int64_t wait_ms, core_call *call);
 void core_lock_release(core_lock *lock, core_call *call);
+void core_lock_confirm(core_lock *lock, core_call *call); /* an adopted one */
 PyObject *core_lock_raise(const core_lock *lock, const core_call *call);
+
+/* The body of a `with`: begun before its acquire, by this owner. core_lock_leave() ends it
+ * and is the whole call that releases its lease. False: there is none. */
+int core_lock_begin_body(core_lock *lock, uint64_t owner);
+bool core_lock_end_body(core_lock *lock, uint64_t owner, uint64_t *out);
+void core_lock_leave(core_lock *lock, core_call *call);
+
+/* Methods with the owner as argument, for asyncio. */
+PyObject *core_lock_begin_body_of(PyObject *lock, PyObject *owner);
+PyObject *core_lock_set_body_of(PyObject *lock, PyObject *const *args, Py_ssize_t nargs);
+PyObject *core_lock_end_body_of(PyObject *lock, PyObject *owner);
 
 /* Of a Lock: what others do. */
 PyObject *core_lock_holder(PyObject *lock, PyObject *ignored);
@@ -272,8 +284,8 @@ PyObject *core_lock_fence(PyObject *lock, void *closure);
 PyObject *core_lock_keep_alive(PyObject *lock, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *kwnames);
 
-/* Sets the exception for a renewal that did not begin and returns NULL. */
-PyObject *core_lock_not_renewed(const core_lock *lock, int status);
+/* Begins or ends the renewal; where it fails, the message goes to `error`. */
+int core_lock_renew(const core_lock *lock, bool on, char error[SNECK_ERROR_SIZE]);
 
 PyObject *core_seconds(int64_t ms);
 
@@ -389,6 +401,7 @@ typedef struct core_op {
     core_op_kind kind;
     core_count_end *count_end; /* NULL: nobody counts */
     uint64_t counts_for;       /* the owner, of the core_lock below */
+    uint64_t lease;            /* the number of the one that it got, or confirmed; 0: none */
     PyObject *owner;         /* owned; whatever the op is about */
     sneck_op *op;            /* owned; NULL when it has ended */
     int status;

@@ -38,26 +38,22 @@ PyObject *core_lock_fence(PyObject *object, void *Py_UNUSED(closure))
     return fence > 0 ? PyLong_FromLongLong(fence) : Py_NewRef(Py_None);
 }
 
-PyObject *core_lock_not_renewed(const core_lock *self, int status)
+int core_lock_renew(const core_lock *self, bool on, char error[SNECK_ERROR_SIZE])
 {
-    const char *why = status == SNECK_NOT_OWNER
-                          ? "not held, so it cannot be renewed; acquire it first"
-                      : status == SNECK_INVALID ? "its client is closed; connect again"
-                                                : "the system gives no memory or thread to renew it";
-    PyObject *message = PyUnicode_FromFormat("lock %R: %s", self->name, why);
-    const char *text = message ? PyUnicode_AsUTF8AndSize(message, NULL) : NULL;
+    sneck_lock *lock = core_lock_mine(self);
+    int status = sneck_lock_renew(lock, on);
 
-    if (text)
-        core_raise(self->state, status, text, "");
-    Py_XDECREF(message);
-    return NULL;
+    if (status != SNECK_OK)
+        PyOS_snprintf(error, SNECK_ERROR_SIZE, "%s", sneck_lock_error(lock));
+    return status;
 }
 
 PyObject *core_lock_keep_alive(PyObject *object, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *kwnames)
 {
     static const char *const names[] = { "on" };
-    core_lock *self = (core_lock *)object;
+    const core_lock *self = (core_lock *)object;
+    char error[SNECK_ERROR_SIZE];
     PyObject *on = Py_True;
     int truth, status;
 
@@ -66,6 +62,6 @@ PyObject *core_lock_keep_alive(PyObject *object, PyObject *const *args, Py_ssize
     truth = PyObject_IsTrue(on);
     if (truth < 0)
         return NULL;
-    status = sneck_lock_renew(core_lock_mine(self), truth > 0);
-    return status == SNECK_OK ? Py_NewRef(Py_None) : core_lock_not_renewed(self, status);
+    status = core_lock_renew(self, truth > 0, error);
+    return status == SNECK_OK ? Py_NewRef(Py_None) : core_raise(self->state, status, error, "");
 }

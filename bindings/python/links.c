@@ -255,6 +255,25 @@ static PyObject *link_release(PyObject *object, PyObject *lock)
                            sneck_lock_release_start(&op->op, mine, open_link(object)));
 }
 
+static PyObject *link_release_lease(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+{
+    core_lock *lock = nargs == 2 ? lock_arg(object, args[0]) : NULL;
+    uint64_t number = lock ? PyLong_AsUnsignedLongLong(args[1]) : 0;
+    core_op *op;
+
+    if (nargs != 2)
+        return PyErr_Format(PyExc_TypeError, "release_lease() takes 2 arguments");
+    if (PyErr_Occurred())
+        return NULL;
+    if (lock->rlock) /* its owner's leases are nobody else's */
+        return link_release(object, args[0]);
+    op = lock_op(object, args[0], CORE_OP_PLAIN);
+    return op ? core_op_started((PyObject *)op,
+                                sneck_lock_release_lease_start(&op->op, lock->lock,
+                                                               open_link(object), number))
+              : NULL;
+}
+
 static PyObject *link_holder(PyObject *object, PyObject *lock)
 {
     return start_on_lock(object, lock, CORE_OP_HOLDER, sneck_lock_holder_start);
@@ -353,6 +372,9 @@ static PyMethodDef methods[] = {
     { "waiters", link_waiters, METH_O,
       PyDoc_STR("waiters($self, lock, /)\n--\n\n"
                 "Start to ask who waits.") },
+    { "release_lease", CORE_METHOD(link_release_lease), METH_FASTCALL,
+      PyDoc_STR("release_lease($self, lock, number, /)\n--\n\n"
+                "Start to release one lease, and nothing that was acquired since.") },
     { "force_release", link_force_release, METH_O,
       PyDoc_STR("force_release($self, lock, /)\n--\n\n"
                 "Start to take it away.") },

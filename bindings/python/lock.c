@@ -292,15 +292,15 @@ static PyObject *lock_acquire(PyObject *object, PyObject *const *args, Py_ssize_
 /* A body that cannot be kept safe does not begin. */
 static int renew_or_release(core_lock *self)
 {
-    int status = core_lock_is_outermost(self) ? sneck_lock_renew(core_lock_mine(self), true)
-                                              : SNECK_OK;
+    char error[SNECK_ERROR_SIZE];
+    int status = core_lock_is_outermost(self) ? core_lock_renew(self, true, error) : SNECK_OK;
     core_call call;
 
     if (status == SNECK_OK)
         return 0;
-    core_lock_release(self, &call);
+    core_lock_leave(self, &call);
     if (!call.raised)
-        core_lock_not_renewed(self, status);
+        core_raise(self->state, status, error, "");
     core_call_end(&call);
     return -1;
 }
@@ -309,16 +309,20 @@ static int renew_or_release(core_lock *self)
 static PyObject *lock_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     core_lock *self = (core_lock *)object;
+    uint64_t owner = core_lock_owner(self), none;
     PyObject *result = NULL;
     core_call call;
 
+    if (core_lock_begin_body(self, owner) < 0)
+        return NULL;
     if (self->adopted && sneck_lock_token(self->lock, NULL, 0) > 0)
-        extend(self, 0, &call);
+        core_lock_confirm(self, &call);
     else
         core_lock_acquire(self, self->wait_ms, &call);
-    if (call.status != SNECK_OK)
+    if (call.status != SNECK_OK) {
+        core_lock_end_body(self, owner, &none);
         core_lock_raise(self, &call);
-    else if (!self->renews_in_with || renew_or_release(self) == 0)
+    } else if (!self->renews_in_with || renew_or_release(self) == 0)
         result = Py_NewRef(object);
     core_call_end(&call);
     return result;
@@ -344,6 +348,15 @@ static PyObject *lock_release(PyObject *object, PyObject *Py_UNUSED(ignored))
     core_call call;
 
     core_lock_release(self, &call);
+    return none_or_error(self, &call);
+}
+
+static PyObject *lock_leave(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    core_lock *self = (core_lock *)object;
+    core_call call;
+
+    core_lock_leave(self, &call);
     return none_or_error(self, &call);
 }
 
@@ -474,6 +487,18 @@ static PyMethodDef methods[] = {
       PyDoc_STR("_force_release($self, /)\n--\n\n"
                 "Take the lock from whoever has it and tell whether anybody "
                 "had.") },
+    { "_leave", lock_leave, METH_NOARGS,
+      PyDoc_STR("_leave($self, /)\n--\n\n"
+                "Release what __enter__ acquired, and nothing that was acquired since.") },
+    { "_begin_body", core_lock_begin_body_of, METH_O,
+      PyDoc_STR("_begin_body($self, owner, /)\n--\n\n"
+                "Note that a body of that owner begins, before its acquire.") },
+    { "_set_body", CORE_METHOD(core_lock_set_body_of), METH_FASTCALL,
+      PyDoc_STR("_set_body($self, owner, lease, /)\n--\n\n"
+                "Note the number of the lease that the owner's body has.") },
+    { "_end_body", core_lock_end_body_of, METH_O,
+      PyDoc_STR("_end_body($self, owner, /)\n--\n\n"
+                "Forget the owner's body, and give the number of its lease; None without one.") },
     { "__enter__", lock_enter, METH_NOARGS,
       PyDoc_STR("__enter__($self, /)\n--\n\n"
                 "Acquire the lock, or confirm an adopted one.\n\n"

@@ -117,6 +117,7 @@ void core_op_settle(core_op *self)
         self->error = error_of(self);
     if (!self->value && !self->error)
         self->error = fetched_error();
+    self->lease = sneck_op_lease_number(self->op);
     sneck_op_free(self->op);
     self->op = NULL;
     end_counting(self);
@@ -156,6 +157,11 @@ static PyObject *op_status(PyObject *object, void *Py_UNUSED(closure))
     return PyUnicode_InternFromString(sneck_status_name(self->status));
 }
 
+static PyObject *op_lease(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLongLong(((core_op *)object)->lease);
+}
+
 static void op_dealloc(PyObject *object)
 {
     core_op *self = (core_op *)object;
@@ -189,6 +195,8 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef attributes[] = {
     { "status", op_status, NULL, PyDoc_STR("'PENDING', or the name of how it ended."), NULL },
+    { "lease", op_lease, NULL,
+      PyDoc_STR("The number of the lease that it got or confirmed; 0 without one."), NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -26,7 +26,8 @@
  *     They belong to the handle that they are about and stand until the next
  *     call on it. Constructors, which have no handle yet, take a buffer `error`
  *     of SNECK_ERROR_SIZE bytes, or NULL.
- *   - Destructors take NULL, never block, never fail and send nothing.
+ *   - Destructors take NULL, never fail and send nothing. Only those of locks and clients
+ *     can block, where there is an on_lost: until one that is running has returned.
  *   - Every argument is copied before a call returns.
  *
  * Threads: a client may be used by any number of threads at once. Locks, links
@@ -133,12 +134,13 @@ SNECK_API int sneck_client_new(sneck_client **out, const char *url,
  * it. Later calls on the client and its locks fail with INVALID. */
 SNECK_API void sneck_client_close(sneck_client *client);
 
-/* Closes and gives up the caller's handle. Memory goes with the last lock,
+/* Closes, as above, and gives up the caller's handle. Memory goes with the last lock,
  * link and op of the client, so these may be freed in any order. */
 SNECK_API void sneck_client_free(sneck_client *client);
 
-/* The message of the last sneck_execute() that failed on this client; never
- * NULL. Threads that share a client use ops, whose messages are their own. */
+/* The message of the last sneck_execute(), sneck_try_lock() or sneck_release_lock() that
+ * failed on this client, never NULL; and after SERVER its code word. Threads that share a
+ * client use ops, whose messages are their own. */
 SNECK_API const char *sneck_client_error(const sneck_client *client);
 
 /* After SERVER: the code word that it got, as sneck_lock_server_code() tells it; "" after
@@ -201,7 +203,8 @@ SNECK_API int sneck_lock_adopt(sneck_lock **out, sneck_client *client,
 SNECK_API int sneck_lock_clone(sneck_lock **out, const sneck_lock *lock);
 
 /* Frees the object, and ends its renewal. A lock still held stays on the server until
- * its ttl ends: release first. Waits for an on_lost of this lock that is running, so
+ * its ttl ends: release first. One with `renew` that is being acquired by an op is not
+ * acquired any more: the op ends with INTERRUPTED, and gives back what it gets. Waits for an on_lost of this lock that is running, so
  * hold nothing that it needs; from within it, it does not wait. */
 SNECK_API void sneck_lock_free(sneck_lock *lock);
 
@@ -281,6 +284,25 @@ SNECK_API int64_t sneck_lock_remaining_ms(const sneck_lock *lock);
 SNECK_API size_t sneck_lock_token(const sneck_lock *lock, void *buffer,
                                   size_t size);
 
+/* An object that is shared may have lost the lock, and acquired it again for somebody else.
+ * So each lease of an object has a number: 1 for the first, and one more for each after it.
+ * The number of the present lease or, without one, of the last; 0 before the first. What
+ * one acquire got is told by sneck_op_lease_number(). No I/O. */
+SNECK_API uint64_t sneck_lock_lease_number(const sneck_lock *lock);
+
+/* As sneck_lock_release(), but only of the lease with this number. NOT_OWNER, and nothing is
+ * sent, where the object has been acquired anew since: that lease stays, and is renewed. */
+SNECK_API int sneck_lock_release_lease(sneck_lock *lock, uint64_t number);
+
+/* For those who make blocks such as Python's `with`: which lease each block has, by its
+ * owner, a number as for a sneck_rlock. Begin before the acquire; set the lease that it got,
+ * 0 once it was released within the block; then end it, and release *out alone. They may be
+ * within each other. Whoever ends a block as another owner ends the oldest. False: there is
+ * none. Begin fails with NO_MEMORY. No I/O. */
+SNECK_API int sneck_lock_begin_body(sneck_lock *lock, uint64_t owner);
+SNECK_API void sneck_lock_set_body(sneck_lock *lock, uint64_t owner, uint64_t number);
+SNECK_API bool sneck_lock_end_body(uint64_t *out, sneck_lock *lock, uint64_t owner);
+
 /* The lock's own ttl. */
 SNECK_API int64_t sneck_lock_ttl_ms(const sneck_lock *lock);
 
@@ -355,7 +377,8 @@ SNECK_API int sneck_rlock_new(sneck_rlock **out, sneck_client *client,
 SNECK_API void sneck_rlock_free(sneck_rlock *rlock);
 
 /* For the owner who holds it: OK, counted, without I/O; NOT_OWNER if the lease was
- * lost. For others as sneck_lock_acquire(). */
+ * lost. For others as sneck_lock_acquire(), and so where the owner's release is under way
+ * or unknown. */
 SNECK_API int sneck_rlock_acquire(sneck_rlock *rlock, uint64_t owner, int64_t wait_ms);
 
 /* Undoes the owner's last acquire. The first one's is a sneck_lock_release(), which can
@@ -378,8 +401,10 @@ SNECK_API size_t sneck_rlock_count(sneck_rlock *rlock, uint64_t owner);
  * when it holds none. */
 SNECK_API sneck_lock *sneck_rlock_lock(sneck_rlock *rlock, uint64_t owner);
 
-/* The message of the last call that failed; never NULL. */
+/* The message of the last call that failed, never NULL; and after SERVER its code word. What
+ * an op between a begin and its end has to say stands in the op alone. */
 SNECK_API const char *sneck_rlock_error(const sneck_rlock *rlock);
+SNECK_API const char *sneck_rlock_server_code(const sneck_rlock *rlock);
 
 /* ------------------------------------------------------------------- stats */
 
@@ -389,10 +414,11 @@ typedef enum sneck_wakeups {
     SNECK_WAKEUPS_DENIED,  /* PUBLISH, PUBSUB or SUBSCRIBE is not allowed: waiters poll */
 } sneck_wakeups;
 
-/* What a client and its locks have done since it was made. */
+/* What a client and its locks have done since it was made; not the locks by which writers
+ * of a hot key take turns. */
 typedef struct sneck_stats {
     uint64_t acquisitions; /* successful acquires */
-    uint64_t contended;    /* acquires that found the lock busy */
+    uint64_t contended;    /* acquires that found the lock busy, however they ended */
     uint64_t handoffs;     /* locks that were handed over to a waiter of ours */
     uint64_t polls;        /* requests that a waiter sent because of its timer */
     uint64_t wait_ms;      /* time that contended acquires took, summed up */
@@ -627,6 +653,8 @@ SNECK_API int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock,
                                        sneck_link *link, int64_t wait_ms);
 SNECK_API int sneck_lock_release_start(sneck_op **out, sneck_lock *lock,
                                        sneck_link *link);
+SNECK_API int sneck_lock_release_lease_start(sneck_op **out, sneck_lock *lock,
+                                             sneck_link *link, uint64_t number);
 SNECK_API int sneck_lock_extend_start(sneck_op **out, sneck_lock *lock,
                                       sneck_link *link, int64_t ttl_ms);
 SNECK_API int sneck_lock_holder_start(sneck_op **out, sneck_lock *lock,
@@ -658,6 +686,10 @@ SNECK_API sneck_link *sneck_op_link(const sneck_op *op);
  * an ended op belongs to. */
 SNECK_API void sneck_op_set_data(sneck_op *op, void *data);
 SNECK_API void *sneck_op_data(const sneck_op *op);
+
+/* The number of the lease that an acquire got or an extend confirmed, when it has ended OK;
+ * 0 for any other op. */
+SNECK_API uint64_t sneck_op_lease_number(const sneck_op *op);
 
 /* The result of a holder op that ended OK. INVALID for any other op. */
 SNECK_API int sneck_op_holder(sneck_holder *out, const sneck_op *op);

@@ -33,11 +33,6 @@
 
 #define LAST_ANSWER_MS 500  /* how long a reply may overrun the wait */
 
-static struct counters *counters_of(struct acquire *a)
-{
-    return &a->base.lock->client->counters;
-}
-
 bool sneck__acquire_time_left(const struct acquire *a)
 {
     return a->wait_ms != 0 && sneck__now_ms() < a->end_ms;
@@ -83,26 +78,36 @@ bool sneck__acquire_chosen(const struct acquire *a)
 
 /* -------------------------------------------------------------------- ending */
 
+void sneck__acquire_found_busy(struct acquire *a)
+{
+    if (!a->contended)
+        atomic_fetch_add(&a->base.lock->counters->contended, 1);
+    a->contended = true;
+}
+
+/* For each end of an op; the first one counts. */
+static void count_wait(struct acquire *a)
+{
+    if (a->contended && !a->wait_counted)
+        atomic_fetch_add(&a->base.lock->counters->wait_ms,
+                         (uint64_t)(sneck__now_ms() - a->begun_ms));
+    a->wait_counted = true;
+}
+
 /* Not to be undone: the value may be another's. */
 static void end_in_doubt(struct acquire *a, const char *why)
 {
     sneck__op_end(&a->base.op, SNECK_UNKNOWN, "%s: %s, so it may be ours; release it with its value"
                   " if nobody else uses that, or let it expire", a->base.lock->what, why);
     clean_up(a);
+    count_wait(a);
 }
 
-static void count_end(struct acquire *a)
-{
-    if (a->contended) {
-        atomic_fetch_add(&counters_of(a)->contended, 1);
-        atomic_fetch_add(&counters_of(a)->wait_ms, (uint64_t)(sneck__now_ms() - a->begun_ms));
-    }
-}
 
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
 {
     sneck_lock *lock = a->base.lock;
-    sneck__lock_hold(lock, a->token, a->token_len, deadline_ms, a->fence);
+    a->base.op.lease_number = sneck__lock_hold(lock, a->token, a->token_len, deadline_ms, a->fence);
     int status = sneck__lock_op_keep_alive(&a->base);
     if (status != SNECK_OK) {
         sneck__lock_end_release(lock, a->token, a->token_len, true);
@@ -111,9 +116,9 @@ void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
         return;
     }
     sneck__op_end(&a->base.op, SNECK_OK, "%s", "");
-    atomic_fetch_add_explicit(&counters_of(a)->acquisitions, 1, memory_order_relaxed);
-    count_end(a);
-    sneck__note_busy(counters_of(a), lock->hash, a->contended);
+    atomic_fetch_add_explicit(&lock->counters->acquisitions, 1, memory_order_relaxed);
+    count_wait(a);
+    sneck__note_busy(&lock->client->counters, lock->hash, a->contended);
 }
 
 static void describe_holder(const sneck_holder *h, char out[256])
@@ -142,7 +147,7 @@ void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder, bool
     else
         sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: not free within %lld ms; %s%s",
                       a->base.lock->what, (long long)a->wait_ms, who, form);
-    count_end(a);
+    count_wait(a);
 }
 
 static void end_too_slow(struct acquire *a)
@@ -155,6 +160,7 @@ static void end_too_slow(struct acquire *a)
     sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: the server's answer took longer than the ttl"
                   " of %lld ms; use a longer one", a->base.lock->what,
                   (long long)a->base.lock->ttl_ms);
+    count_wait(a);
 }
 
 void sneck__acquire_late(struct acquire *a)
@@ -197,7 +203,7 @@ static void set_reply(struct acquire *a, const redisReply *reply)
         else
             sneck__acquire_late(a);
     } else if (reply->type == REDIS_REPLY_NIL) {
-        a->contended = true;
+        sneck__acquire_found_busy(a);
         sneck__wait_next(a);
     } else {
         sneck__op_end_reply(&a->base.op, reply, a->base.lock->what);
@@ -213,6 +219,7 @@ static void fail_waiting(struct acquire *a, const redisReply *reply)
     if (a->queued_ms || a->uncertain)
         clean_up(a);
     sneck__op_end_reply(&a->base.op, reply, a->base.lock->what);
+    count_wait(a);
 }
 
 static bool acquire_reply(sneck_op *op, redisReply *reply)
@@ -249,6 +256,7 @@ static void acquire_lost(sneck_op *op, bool sent)
     sneck__op_end_lost(op, a->uncertain, a->base.lock->what);
     if (a->uncertain)
         end_unknown(a);
+    count_wait(a);
 }
 
 /* Makes sure that the request under way is never done. False: it may be. */
@@ -284,6 +292,7 @@ static void give_up(struct acquire *a)
                       (long long)a->wait_ms);
         end_unknown(a);
     }
+    count_wait(a);
 }
 
 static void acquire_timer(sneck_op *op)
@@ -316,6 +325,7 @@ static void acquire_cancel(sneck_op *op)
         end_in_doubt(a, "cancelled while the server may have been doing it");
     else if (op->in_flight > 0 || a->uncertain || a->queued_ms)
         clean_up(a);
+    count_wait(a);
 }
 
 static void acquire_clear(sneck_op *op)

@@ -24,6 +24,7 @@ struct acquire {
     bool answered;                  /* the server was there once */
     bool uncertain;                 /* a lost request may have taken the lock */
     bool contended;                 /* it was found busy */
+    bool wait_counted;              /* for how long, too */
     bool in_doubt;                  /* a lost request may have set the key to a chosen value */
     uint32_t random;
     int64_t holder_ttl_ms;          /* of whoever had it when we asked last */
@@ -59,6 +60,9 @@ bool sneck__acquire_chosen(const struct acquire *a);
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms);
 /* `no_time`: in the place of a timestamp lock's time the key holds something else. */
 void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder, bool no_time);
+
+/* Counts it, once. */
+void sneck__acquire_found_busy(struct acquire *a);
 
 /* It is ours, or was: the answer took longer than the lease. Goes on while there is time. */
 void sneck__acquire_late(struct acquire *a);

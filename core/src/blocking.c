@@ -35,6 +35,14 @@ int sneck_lock_release(sneck_lock *lock)
     return finish(lock, op);
 }
 
+int sneck_lock_release_lease(sneck_lock *lock, uint64_t number)
+{
+    sneck_op *op;
+    if (sneck_lock_release_lease_start(&op, lock, NULL, number) != SNECK_OK)
+        return no_memory(lock);
+    return finish(lock, op);
+}
+
 int sneck_lock_extend(sneck_lock *lock, int64_t ttl_ms)
 {
     sneck_op *op;

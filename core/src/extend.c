@@ -31,7 +31,7 @@ static void lose(struct extend *e, bool moved)
 {
     sneck_lock *lock = e->base.lock;
     if (sneck__lock_lose(lock, e->token, e->token_len)) {
-        atomic_fetch_add(&lock->client->counters.losses, 1);
+        atomic_fetch_add(&lock->counters->losses, 1);
         if (moved)
             sneck__lock_note_moved(lock);
     }
@@ -87,7 +87,7 @@ bool sneck__lock_op_token_to_extend(struct lock_op *o, char **token, size_t *len
     sneck_lock *lock = o->lock;
     if (ttl_ms < SNECK_TTL_MIN_MS || ttl_ms > SNECK_TTL_MAX_MS)
         sneck__op_end(&o->op, SNECK_INVALID, "%s: a ttl is from 3 ms to 365 days", lock->what);
-    else if (sneck__lock_copy_token(lock, token, len) != SNECK_OK)
+    else if (sneck__lock_copy_token(lock, token, len, &o->op.lease_number) != SNECK_OK)
         sneck__op_end(&o->op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
     else if (!*token)
         sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: not held by this object, so it cannot be"

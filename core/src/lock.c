@@ -14,6 +14,7 @@
  */
 #include "lock.h"
 
+#include "bodies.h"
 #include "clock.h"
 #include "fork.h"
 #include "script.h"
@@ -85,6 +86,7 @@ static void destroy_lock(sneck_lock *lock)
     free(lock->head);
     free(lock->token);
     free(lock->error);
+    sneck__bodies_free(lock->bodies);
     free(lock);
 }
 
@@ -156,6 +158,7 @@ int sneck__lock_make(sneck_lock **out, sneck_client *client, const void *name, s
     pthread_mutex_init(&lock->mutex, NULL);
     lock->client = sneck__client_share(client);
     lock->kind = kind;
+    lock->counters = &client->counters;
     if (!fill(lock, name, name_len, options, what)) {
         sneck__message(error, "out of memory");
         destroy_lock(lock);
@@ -209,6 +212,7 @@ int sneck_lock_adopt(sneck_lock **out, sneck_client *client, const void *name,
     }
     memcpy(lock->token, token, token_len);
     lock->token_len = token_len;
+    lock->lease_number = 1;
     *out = lock;
     return SNECK_OK;
 }
@@ -249,9 +253,8 @@ static void forget(sneck_lock *lock)
     lock->extending = 0;
 }
 
-/* Takes the mutex. In a child after fork() the token is the parent's, and so may
- * be the mutex. */
-static void enter(sneck_lock *lock)
+/* In a child after fork() the token is the parent's, and so may be the mutex. */
+void sneck__lock_enter(sneck_lock *lock)
 {
     if (sneck__fork_inherited(&lock->fork_count)) {
         pthread_mutex_init(&lock->mutex, NULL);
@@ -262,7 +265,7 @@ static void enter(sneck_lock *lock)
     pthread_mutex_lock(&lock->mutex);
 }
 
-static void leave(sneck_lock *lock)
+void sneck__lock_exit(sneck_lock *lock)
 {
     pthread_mutex_unlock(&lock->mutex);
 }
@@ -277,6 +280,7 @@ static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadlin
 {
     memcpy(lock->token, token, len);
     lock->token_len = len;
+    lock->lease_number++;
     lock->deadline_ms = deadline_ms;
     lock->doubt = doubt;
     lock->fence = 0;
@@ -291,84 +295,88 @@ int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms)
 
 size_t sneck__lock_make_token(sneck_lock *lock, char out[OWN_TOKEN_MAX])
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     size_t head_len = lock->head_len;
     memcpy(out, lock->head, head_len);
-    leave(lock);
+    sneck__lock_exit(lock);
     return sneck__token_tail(out + head_len) ? head_len + 2 * TOKEN_RANDOM : 0;
 }
 
-int sneck__lock_copy_token(sneck_lock *lock, char **out, size_t *len)
+int sneck__lock_copy_token(sneck_lock *lock, char **out, size_t *len, uint64_t *number)
 {
     int rc = SNECK_OK;
     *out = NULL;
-    enter(lock);
+    sneck__lock_enter(lock);
     *len = lock->token_len;
+    if (number)
+        *number = lock->lease_number;
     if (*len > 0 && !(*out = malloc(*len)))
         rc = SNECK_NO_MEMORY;
     else if (*len > 0)
         memcpy(*out, lock->token, *len);
-    leave(lock);
+    sneck__lock_exit(lock);
     return rc;
 }
 
 /* ------------------------------------------------------------ what ops report */
 
-void sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
-                      int64_t fence)
+uint64_t sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
+                          int64_t fence)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     own(lock, token, len, deadline_ms, DOUBT_NONE);
     lock->fence = fence;
-    leave(lock);
+    uint64_t number = lock->lease_number;
+    sneck__lock_exit(lock);
+    return number;
 }
 
 void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     if (lock->token_len == 0 || sneck__now_ms() >= lock->deadline_ms)
         own(lock, token, len, 0, DOUBT_ACQUIRE);
-    leave(lock);
+    sneck__lock_exit(lock);
 }
 
 int64_t sneck__lock_begin_release(sneck_lock *lock, const char *token, size_t len)
 {
     int64_t deadline_ms = 0;
-    enter(lock);
+    sneck__lock_enter(lock);
     if (owns(lock, token, len)) {
         deadline_ms = lock->deadline_ms;
         lock->deadline_ms = 0;
         lock->releasing = true;
     }
-    leave(lock);
+    sneck__lock_exit(lock);
     return deadline_ms;
 }
 
 void sneck__lock_undo_release(sneck_lock *lock, const char *token, size_t len,
                               int64_t deadline_ms)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     if (owns(lock, token, len)) {
         lock->deadline_ms = deadline_ms;
         lock->releasing = lock->doubt == DOUBT_RELEASE; /* an earlier one may still come */
     }
-    leave(lock);
+    sneck__lock_exit(lock);
 }
 
 void sneck__lock_doubt_release(sneck_lock *lock, const char *token, size_t len,
                                bool in_time)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     if (owns(lock, token, len) && lock->doubt == DOUBT_NONE) {
         lock->doubt = DOUBT_RELEASE;
         lock->released_in_time = in_time;
     }
-    leave(lock);
+    sneck__lock_exit(lock);
 }
 
 bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bool found)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     bool well = found;
     if (owns(lock, token, len)) {
         well = found || lock->doubt == DOUBT_ACQUIRE ||
@@ -376,19 +384,19 @@ bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bo
         forget(lock);
         lock->lost = !well;
     }
-    leave(lock);
+    sneck__lock_exit(lock);
     return well;
 }
 
 bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     bool lost = owns(lock, token, len) && !lock->releasing;
     if (lost) {
         forget(lock);
         lock->lost = true;
     }
-    leave(lock);
+    sneck__lock_exit(lock);
     return lost;
 }
 
@@ -408,22 +416,22 @@ static bool may_extend(const sneck_lock *lock)
 
 struct lock_lease sneck__lock_lease(sneck_lock *lock)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     struct lock_lease lease = {
         .owned = may_extend(lock),
         .lost = lock->lost,
         .moved = lock->moved,
         .deadline_ms = lock->deadline_ms ? lock->deadline_ms : NEVER_MS,
     };
-    leave(lock);
+    sneck__lock_exit(lock);
     return lease;
 }
 
 void sneck__lock_note_renewal(sneck_lock *lock, bool well)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     lock->failing = !well;
-    leave(lock);
+    sneck__lock_exit(lock);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -439,13 +447,13 @@ static int64_t most(int64_t a, int64_t b)
 bool sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
                               int64_t sent_ms, int64_t ttl_ms)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     bool may = owns(lock, token, len) && may_extend(lock);
     if (may) {
         lock->deadline_ms = least(lock->deadline_ms, sneck__validity_ms(sent_ms, ttl_ms));
         lock->shortest_ms = lock->extending++ > 0 ? least(lock->shortest_ms, ttl_ms) : ttl_ms;
     }
-    leave(lock);
+    sneck__lock_exit(lock);
     return may;
 }
 
@@ -454,7 +462,7 @@ bool sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
 void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
                             int64_t sent_ms, bool confirmed)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     if (owns(lock, token, len)) {
         lock->extending--;
         if (confirmed && !lock->releasing) {
@@ -463,7 +471,7 @@ void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
             lock->failing = false;
         }
     }
-    leave(lock);
+    sneck__lock_exit(lock);
 }
 
 /* ------------------------------------------------------------------- reading */
@@ -477,9 +485,9 @@ static sneck_lock *readable(const sneck_lock *lock)
 int64_t sneck_lock_remaining_ms(const sneck_lock *lock)
 {
     sneck_lock *self = readable(lock);
-    enter(self);
+    sneck__lock_enter(self);
     int64_t deadline_ms = self->token_len > 0 ? self->deadline_ms : 0;
-    leave(self);
+    sneck__lock_exit(self);
     int64_t now = sneck__now_ms();
     return deadline_ms > now ? deadline_ms - now : 0;
 }
@@ -495,44 +503,53 @@ static sneck_lease lease_of(const sneck_lock *lock)
     return lock->failing ? SNECK_LEASE_UNCERTAIN : SNECK_LEASE_HELD;
 }
 
+uint64_t sneck_lock_lease_number(const sneck_lock *lock)
+{
+    sneck_lock *self = readable(lock);
+    sneck__lock_enter(self);
+    uint64_t number = self->lease_number;
+    sneck__lock_exit(self);
+    return number;
+}
+
 sneck_lease sneck_lock_lease(const sneck_lock *lock)
 {
     sneck_lock *self = readable(lock);
-    enter(self);
+    sneck__lock_enter(self);
     sneck_lease lease = lease_of(self);
-    leave(self);
+    sneck__lock_exit(self);
     return lease;
 }
 
 int64_t sneck_lock_fence(const sneck_lock *lock)
 {
     sneck_lock *self = readable(lock);
-    enter(self);
+    sneck__lock_enter(self);
     int64_t fence = self->token_len > 0 || self->lost ? self->fence : 0;
-    leave(self);
+    sneck__lock_exit(self);
     return fence;
 }
 
 /* The place of the message stays for good: another thread may be reading the last one. */
 void sneck__lock_report(sneck_lock *lock, const char *error, const char *code)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     if (!lock->error)
         lock->error = malloc(SNECK_ERROR_SIZE);
     if (lock->error)
         snprintf(lock->error, SNECK_ERROR_SIZE, "%s", error);
     snprintf(lock->server_code, sizeof lock->server_code, "%s", code);
-    leave(lock);
+    sneck__lock_exit(lock);
 }
 
 size_t sneck_lock_token(const sneck_lock *lock, void *buffer, size_t size)
 {
     sneck_lock *self = readable(lock);
-    enter(self);
+    sneck__lock_enter(self);
     size_t len = self->token_len;
     if (len > 0 && size > 0)
         memcpy(buffer, self->token, len < size ? len : size);
-    leave(self);
+    sneck__lock_exit(self);
     return len;
 }
 

@@ -12,6 +12,7 @@
 enum lock_doubt { DOUBT_NONE, DOUBT_ACQUIRE, DOUBT_RELEASE };
 
 struct script;
+struct body;
 
 /* What a kind of lock does on the server. */
 struct lock_kind {
@@ -25,6 +26,7 @@ struct sneck_lock {
     atomic_size_t references;   /* the handle and ops */
     sneck_client *client;       /* a reference */
     const struct lock_kind *kind;
+    struct counters *counters;  /* where what it does is counted */
     char *name;                 /* the key: prefix and name; never changes */
     size_t name_len;
     struct companion queue;     /* who waits, by arrival; where none queues, see legacy.c */
@@ -47,6 +49,8 @@ struct sneck_lock {
     size_t head_len;
     char *token;                /* owned; room for one of those, or for what was adopted */
     size_t token_len;           /* 0: owns none */
+    uint64_t lease_number;      /* counts the tokens that it owned; 0: none yet */
+    struct body *bodies;        /* owned; the newest first; see bodies.c */
     enum lock_doubt doubt;
     bool releasing;             /* a release was sent, and is not denied */
     bool released_in_time;      /* DOUBT_RELEASE: the first one was sent while valid */
@@ -78,12 +82,17 @@ int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms);
 /* Makes a token of this process; its length, or 0 without randomness. */
 size_t sneck__lock_make_token(sneck_lock *lock, char out[OWN_TOKEN_MAX]);
 
-/* Copies the token for an op, malloc'd; *out NULL and OK when there is none. */
-int sneck__lock_copy_token(sneck_lock *lock, char **out, size_t *len);
+/* Takes the lock's mutex, and gives it back. */
+void sneck__lock_enter(sneck_lock *lock);
+void sneck__lock_exit(sneck_lock *lock);
 
-/* The token is ours until deadline_ms; `fence` 0: it has none. */
-void sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
-                      int64_t fence);
+/* Copies the token for an op, malloc'd; *out NULL and OK when there is none. `number`:
+ * of its lease, or NULL. */
+int sneck__lock_copy_token(sneck_lock *lock, char **out, size_t *len, uint64_t *number);
+
+/* The token is ours until deadline_ms; `fence` 0: it has none. Gives the lease's number. */
+uint64_t sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
+                          int64_t fence);
 
 /* The acquire's reply was lost; keeps the token unless another is still valid. */
 void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len);

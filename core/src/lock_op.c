@@ -59,9 +59,7 @@ int sneck__lock_op_keep_alive(const struct lock_op *o)
 
 void sneck__lock_op_end_unrenewed(struct lock_op *o, int status)
 {
-    sneck__op_end(&o->op, status, "%s: %s", o->lock->what,
-                  status == SNECK_INVALID ? "its client was closed"
-                                          : "the system gives no thread or memory for its renewal");
+    sneck__op_end(&o->op, status, "%s: %s", o->lock->what, sneck__renewal_why_not(status));
 }
 
 /* Nobody hears that a script is not there, so who may not know it gets its text. */

@@ -42,8 +42,10 @@ int sneck__lock_op_keep_alive(const struct lock_op *o);
 void sneck__lock_op_end_unrenewed(struct lock_op *o, int status);
 
 /* What a release and an extend begin with: a copy of the token, for the caller to free.
- * False: there is none, or it must not be, and the op has ended. */
-bool sneck__lock_op_token_to_release(struct lock_op *o, char **token, size_t *len);
+ * False: there is none, or it must not be, and the op has ended. A release may be told the
+ * number of the only lease that it is to end. */
+bool sneck__lock_op_token_to_release(struct lock_op *o, const uint64_t *only, char **token,
+                                     size_t *len);
 bool sneck__lock_op_token_to_extend(struct lock_op *o, char **token, size_t *len,
                                     int64_t ttl_ms);
 

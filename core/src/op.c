@@ -149,7 +149,7 @@ void sneck__op_end(sneck_op *op, int status, const char *format, ...)
     delist(op);
     enlist(op, &op->link->ended);
     op->link->ended_aside = true;
-    if (status == SNECK_UNKNOWN)
+    if (status == SNECK_UNKNOWN && !op->parent) /* a part's is its parent's business */
         atomic_fetch_add(&op->link->client->counters.unknown, 1);
     if (op->in_flight > 0)
         sneck__link_abandon(op->link, op);
@@ -437,6 +437,11 @@ void *sneck_op_data(const sneck_op *op)
 const sneck_reply *sneck_op_reply(const sneck_op *op)
 {
     return op->status == SNECK_PENDING ? NULL : (const sneck_reply *)op->reply;
+}
+
+uint64_t sneck_op_lease_number(const sneck_op *op)
+{
+    return op->status == SNECK_OK ? op->lease_number : 0;
 }
 
 sneck_reply *sneck__op_take_reply(sneck_op *op)

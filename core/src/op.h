@@ -56,6 +56,7 @@ struct sneck_op {
     size_t argv_len[3 + SCRIPT_WORDS_MAX];
     size_t argc;
 
+    uint64_t lease_number;      /* of the lease that an acquire or an extend is about */
     redisReply *reply;          /* owned; what it gives to its caller */
     char server_code[CODE_SIZE];
     char *error;                /* owned; NULL: none */

@@ -110,19 +110,18 @@ static void clean_round(struct quorum_acquire *a)
 
 /* -------------------------------------------------------------------- ending */
 
-static void count_wait(struct quorum_acquire *a)
+static void count_quorum_wait(struct quorum_acquire *a)
 {
-    struct counters *counters = &lock_of_acquire(a)->client->counters;
-    if (!a->contended)
-        return;
-    atomic_fetch_add(&counters->contended, 1);
-    atomic_fetch_add(&counters->wait_ms, (uint64_t)(sneck__now_ms() - a->begun_ms));
+    if (a->contended)
+        atomic_fetch_add(&lock_of_acquire(a)->counters->wait_ms,
+                         (uint64_t)(sneck__now_ms() - a->begun_ms));
 }
 
 static void hold(struct quorum_acquire *a, int64_t deadline_ms)
 {
     sneck_lock *lock = lock_of_acquire(a);
-    sneck__lock_hold(lock, a->token, a->token_len, deadline_ms, a->fence);
+    a->q.base.op.lease_number = sneck__lock_hold(lock, a->token, a->token_len, deadline_ms,
+                                                 a->fence);
     int status = sneck__lock_op_keep_alive(&a->q.base);
     if (status != SNECK_OK) {
         sneck__lock_end_release(lock, a->token, a->token_len, true);
@@ -131,8 +130,8 @@ static void hold(struct quorum_acquire *a, int64_t deadline_ms)
         return;
     }
     sneck__op_end(&a->q.base.op, SNECK_OK, "%s", "");
-    atomic_fetch_add_explicit(&lock->client->counters.acquisitions, 1, memory_order_relaxed);
-    count_wait(a);
+    atomic_fetch_add_explicit(&lock->counters->acquisitions, 1, memory_order_relaxed);
+    count_quorum_wait(a);
 }
 
 /* Pauses, or ends as the last attempt did. */
@@ -141,7 +140,7 @@ static void attempt_over(struct quorum_acquire *a)
     sneck_op *op = &a->q.base.op;
     if (a->hopeless || !has_time(a)) {
         sneck__op_end(op, a->status, "%s", a->message);
-        count_wait(a);
+        count_quorum_wait(a);
         return;
     }
     int64_t most = 2 * lock_of_acquire(a)->poll_ms;
@@ -157,6 +156,14 @@ static void clean_and_go_on(struct quorum_acquire *a)
         attempt_over(a);
 }
 
+static void found_held(struct quorum_acquire *a)
+{
+    if (!a->contended && a->q.no > 0) {
+        atomic_fetch_add(&lock_of_acquire(a)->counters->contended, 1);
+        a->contended = true;
+    }
+}
+
 /* No majority grants it, and whether others or failures keep it away does not depend on who is
  * heard first. */
 static bool is_decided_against(const struct quorum_op *q)
@@ -169,7 +176,7 @@ static void attempt_failed(struct quorum_acquire *a, const char *did)
 {
     const struct quorum_op *q = &a->q;
     bool held = sneck__quorum_denies(q) || !sneck__quorum_fails(q);
-    a->contended = a->contended || q->no > 0;
+    found_held(a);
     a->hopeless = !held && q->refused > q->count - q->majority;
     a->status = !held ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
     sneck__quorum_tell(q, a->message, did);
@@ -355,7 +362,7 @@ static void quorum_acquire_timer(sneck_op *op)
     } else if (!has_time(a)) {
         attempt_over(a);
     } else {
-        atomic_fetch_add(&lock_of_acquire(a)->client->counters.polls, 1);
+        atomic_fetch_add(&lock_of_acquire(a)->counters->polls, 1);
         attempt(a);
     }
 }
@@ -365,6 +372,7 @@ static void quorum_acquire_cancel(sneck_op *op)
     struct quorum_acquire *a = (struct quorum_acquire *)op;
     if (a->phase != BACKING_OFF && a->fork_count == sneck__fork_count())
         clean_all_unheard(a);
+    count_quorum_wait(a);
 }
 
 static const struct op_class quorum_acquire_class = {

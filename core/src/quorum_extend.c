@@ -55,7 +55,7 @@ static void not_extended(struct quorum_extend *e)
     sneck_lock *lock = e->q.base.lock;
     end_counted_extend(e, false);
     if (sneck__lock_lose(lock, e->token, e->token_len))
-        atomic_fetch_add(&lock->client->counters.losses, 1);
+        atomic_fetch_add(&lock->counters->losses, 1);
     sneck__quorum_end(&e->q, SNECK_NOT_OWNER, "still had it, so it is not ours any more");
     sneck__renewal_reset(lock);
 }

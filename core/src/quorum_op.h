@@ -95,7 +95,8 @@ void sneck__quorum_end_counted(struct quorum_op *q, int status, size_t servers, 
 /* The capabilities. */
 int sneck__quorum_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
                                 int64_t wait_ms);
-int sneck__quorum_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link);
+int sneck__quorum_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
+                                const uint64_t *only);
 int sneck__quorum_extend_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
                                int64_t ttl_ms);
 int sneck__quorum_holder_start(sneck_op **out, sneck_lock *lock, sneck_link *link);

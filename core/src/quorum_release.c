@@ -36,7 +36,7 @@ static void not_released(struct quorum_release *r)
         sneck__op_end(&r->q.base.op, SNECK_OK, "%s", "");
         return;
     }
-    atomic_fetch_add(&lock->client->counters.losses, 1);
+    atomic_fetch_add(&lock->counters->losses, 1);
     sneck__quorum_end(&r->q, SNECK_NOT_OWNER, "still had it, so it was lost before its release");
 }
 
@@ -86,14 +86,15 @@ static const struct op_class quorum_release_class = {
 
 static const struct quorum_kind quorum_release_kind = {release_read, release_decide};
 
-int sneck__quorum_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
+int sneck__quorum_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
+                                const uint64_t *only)
 {
     struct quorum_release *r = sneck__quorum_op_new(sizeof *r, &quorum_release_class,
                                                     &quorum_release_kind, lock, link);
     if (!r)
         return SNECK_NO_MEMORY;
     if (r->q.base.op.status == SNECK_PENDING &&
-        sneck__lock_op_token_to_release(&r->q.base, &r->token, &r->token_len)) {
+        sneck__lock_op_token_to_release(&r->q.base, only, &r->token, &r->token_len)) {
         r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
         r->in_time = sneck__now_ms() < r->deadline_ms;
         sneck__quorum_ask_script(&r->q, &script_release, 2, (const char *const[]){r->token, ""},

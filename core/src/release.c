@@ -41,7 +41,7 @@ static bool release_reply(sneck_op *op, redisReply *reply)
             sneck__client_count_wakeups(r->base.lock->client, false);
         return false;
     }
-    atomic_fetch_add(&r->base.lock->client->counters.losses, 1);
+    atomic_fetch_add(&r->base.lock->counters->losses, 1);
     sneck__op_end(op, SNECK_NOT_OWNER, "%s: lost before its release: it had expired, or was"
                   " deleted%s; use a longer ttl, or extend it in time", r->base.lock->what,
                   how_lost(reply->integer));
@@ -94,11 +94,16 @@ size_t sneck__lock_op_mark(const struct lock_op *o, char out[RELEASE_MARK_SIZE])
                             (long long)sneck__now_ms());
 }
 
-bool sneck__lock_op_token_to_release(struct lock_op *o, char **token, size_t *len)
+bool sneck__lock_op_token_to_release(struct lock_op *o, const uint64_t *only, char **token,
+                                     size_t *len)
 {
     sneck_lock *lock = o->lock;
-    if (sneck__lock_copy_token(lock, token, len) != SNECK_OK)
+    uint64_t number;
+    if (sneck__lock_copy_token(lock, token, len, &number) != SNECK_OK)
         sneck__op_end(&o->op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
+    else if (only && *only != number)
+        sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: not held any more: it was lost or released,"
+                      " and this object has been acquired anew since", lock->what);
     else if (!*token && sneck__lock_lease(lock).lost)
         sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: lost before its release, as its renewal"
                       " or an extend found: it had expired, or was deleted or taken%s", lock->what,
@@ -107,14 +112,14 @@ bool sneck__lock_op_token_to_release(struct lock_op *o, char **token, size_t *le
         sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: not held by this object: it was not acquired,"
                       " or released already", lock->what);
     else
-        sneck__renewal_remove(lock);
+        sneck__renewal_end(lock, number);
     return o->op.status == SNECK_PENDING;
 }
 
-static void begin_release(struct release *r)
+static void begin_release(struct release *r, const uint64_t *only)
 {
     sneck_lock *lock = r->base.lock;
-    if (!sneck__lock_op_token_to_release(&r->base, &r->token, &r->token_len))
+    if (!sneck__lock_op_token_to_release(&r->base, only, &r->token, &r->token_len))
         return;
     r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
     r->in_time = sneck__now_ms() < r->deadline_ms;
@@ -124,15 +129,26 @@ static void begin_release(struct release *r)
                           (const size_t[]){r->token_len, 0, mark_len});
 }
 
-int sneck_lock_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
+static int start_release(sneck_op **out, sneck_lock *lock, sneck_link *link, const uint64_t *only)
 {
     if (lock->client->quorum)
-        return sneck__quorum_release_start(out, lock, link);
+        return sneck__quorum_release_start(out, lock, link, only);
     struct release *r = sneck__lock_op_new(sizeof *r, &release_class, lock, link);
     if (!r)
         return SNECK_NO_MEMORY;
     if (r->base.op.status == SNECK_PENDING)
-        begin_release(r);
+        begin_release(r, only);
     *out = &r->base.op;
     return SNECK_OK;
+}
+
+int sneck_lock_release_start(sneck_op **out, sneck_lock *lock, sneck_link *link)
+{
+    return start_release(out, lock, link, NULL);
+}
+
+int sneck_lock_release_lease_start(sneck_op **out, sneck_lock *lock, sneck_link *link,
+                                   uint64_t number)
+{
+    return start_release(out, lock, link, &number);
 }

@@ -456,7 +456,7 @@ int sneck__renewal_add(sneck_lock *lock)
     int64_t now = sneck__now_ms();
     atomic_store(&lock->lease.used, true);
     struct renewal *r = enter_for(lock);
-    int status = make_run(r);
+    int status = lock->lease.freed ? SNECK_INTERRUPTED : make_run(r);
     if (status == SNECK_OK && !sneck__heap_reserve(&r->heap, r->heap.count + 1))
         status = SNECK_NO_MEMORY;
     if (status == SNECK_OK) {
@@ -489,11 +489,23 @@ void sneck__renewal_remove(sneck_lock *lock)
         remove_from(enter_for(lock), lock);
 }
 
-void sneck__renewal_forget(sneck_lock *lock)
+void sneck__renewal_end(sneck_lock *lock, uint64_t number)
 {
     if (!atomic_load(&lock->lease.used))
         return;
     struct renewal *r = enter_for(lock);
+    if (sneck_lock_lease_number(lock) == number)
+        remove_from(r, lock);
+    else
+        leave_renewal(r);
+}
+
+void sneck__renewal_forget(sneck_lock *lock)
+{
+    if (!lock->renew && !atomic_load(&lock->lease.used))
+        return;
+    struct renewal *r = enter_for(lock);
+    lock->lease.freed = true;
     while (r->told == lock && !is_own_thread(r))
         pthread_cond_wait(&r->told_over, &r->mutex);
     remove_from(r, lock);
@@ -532,10 +544,23 @@ void sneck__renewal_pause(sneck_lock *lock, bool paused)
     leave_renewal(r);
 }
 
+const char *sneck__renewal_why_not(int status)
+{
+    switch (status) {
+    case SNECK_NOT_OWNER:
+        return "not surely held by this object, so it cannot be renewed; acquire it first";
+    case SNECK_INVALID:
+        return "its client is closed";
+    case SNECK_INTERRUPTED:
+        return "its object was freed while it was being acquired; it was given back";
+    default:
+        return "the system gives no thread or memory for its renewal";
+    }
+}
+
 int sneck_lock_renew(sneck_lock *lock, bool on)
 {
     char message[SNECK_ERROR_SIZE];
-    const char *why = "not surely held by this object, so it cannot be renewed; acquire it first";
     if (!on) {
         sneck__renewal_remove(lock);
         return SNECK_OK;
@@ -546,11 +571,7 @@ int sneck_lock_renew(sneck_lock *lock, bool on)
         status = sneck__renewal_add(lock);
     if (status == SNECK_OK)
         return status;
-    if (status == SNECK_INVALID)
-        why = "its client is closed";
-    else if (status == SNECK_NO_MEMORY)
-        why = "the system gives no thread or memory for its renewal";
-    snprintf(message, sizeof message, "%s: %s", lock->what, why);
+    snprintf(message, sizeof message, "%s: %s", lock->what, sneck__renewal_why_not(status));
     sneck__lock_report(lock, message, "");
     return status;
 }

@@ -33,6 +33,7 @@ struct lease {
     int64_t hold_end_ms;        /* no renewal after that */
     sneck_op *op;               /* the renewal under way; NULL: none */
     unsigned paused;            /* how many ask not to renew it right now */
+    bool freed;                 /* the handle was given up: nobody could release it */
 };
 
 void sneck__renewal_init(struct renewal *renewal);
@@ -41,12 +42,19 @@ void sneck__renewal_clear(struct renewal *renewal);
 /* Makes sure that there is a thread; OK or NO_MEMORY. */
 int sneck__renewal_start(sneck_client *client);
 
+/* Why a lock is not renewed, by what sneck__renewal_add() or sneck__renewal_start() returned. */
+const char *sneck__renewal_why_not(int status);
+
 /* Ends the thread, after the callback that it may be in. */
 void sneck__renewal_stop(sneck_client *client);
 
-/* Renews the lock, whose token is held, from now on, or not any more. */
+/* Renews the lock, whose token is held, from now on, or not any more. INTERRUPTED: its
+ * handle is freed. */
 int sneck__renewal_add(sneck_lock *lock);
 void sneck__renewal_remove(sneck_lock *lock);
+
+/* The same, if the lock's lease is still the one with this number. */
+void sneck__renewal_end(sneck_lock *lock, uint64_t number);
 
 /* The handle is given up: removes the lock, and waits for its callback to end. */
 void sneck__renewal_forget(sneck_lock *lock);

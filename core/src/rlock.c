@@ -36,6 +36,7 @@ struct sneck_rlock {
     struct entry *spare;    /* one of whom the lock is free, or NULL. A transaction that it
                              * guarded may still look at it */
     char error[SNECK_ERROR_SIZE];
+    char server_code[CODE_SIZE];
 };
 
 /* ------------------------------------------------------------------ lifetime */
@@ -146,10 +147,18 @@ static struct entry *retire(sneck_rlock *rlock, struct entry *entry)
 static int refuse_rlock(sneck_rlock *rlock, int status, const char *why)
 {
     snprintf(rlock->error, sizeof rlock->error, "%s: %s", rlock->model->what, why);
+    *rlock->server_code = '\0';
     return status;
 }
 
 /* ------------------------------------------------------------------ acquiring */
+
+/* Its release is under way, or nobody knows what came of it: whoever wants the lock now has
+ * to acquire it anew. */
+static bool is_given_back(const struct entry *entry)
+{
+    return sneck_lock_token(entry->lock, NULL, 0) > 0 && !sneck__lock_lease(entry->lock).owned;
+}
 
 /* The owner has it already: once more, if it still has. */
 static int reenter(sneck_rlock *rlock, struct entry *entry)
@@ -166,7 +175,7 @@ int sneck_rlock_acquire_begin(sneck_lock **out, sneck_rlock *rlock, uint64_t own
     int status = SNECK_PENDING;
     enter_rlock(rlock);
     struct entry *entry = find_entry(rlock, owner);
-    if (entry && entry->count > 0) {
+    if (entry && entry->count > 0 && !is_given_back(entry)) {
         status = reenter(rlock, entry);
     } else if (!entry && !(entry = add_entry(rlock, owner))) {
         status = refuse_rlock(rlock, SNECK_NO_MEMORY, "out of memory");
@@ -178,18 +187,26 @@ int sneck_rlock_acquire_begin(sneck_lock **out, sneck_rlock *rlock, uint64_t own
     return status;
 }
 
-/* Ends what began with PENDING; `definite`: now it counts as `count`. */
-static void end_call(sneck_rlock *rlock, uint64_t owner, int status, bool definite,
-                     size_t count)
+static void keep_failure(sneck_rlock *rlock, const sneck_lock *lock)
+{
+    snprintf(rlock->error, sizeof rlock->error, "%s", sneck_lock_error(lock));
+    snprintf(rlock->server_code, sizeof rlock->server_code, "%s", sneck_lock_server_code(lock));
+}
+
+/* Ends what began with PENDING. A release that ends after a later acquire says nothing of
+ * what that has got. */
+static void end_call(sneck_rlock *rlock, uint64_t owner, int status, bool acquires)
 {
     enter_rlock(rlock);
     struct entry *entry = find_entry(rlock, owner), *retired = NULL;
     if (entry) {
         entry->busy -= entry->busy > 0;
-        if (definite)
-            entry->count = count;
+        if (acquires)
+            entry->count = status == SNECK_OK;
+        else if (sneck_lock_token(entry->lock, NULL, 0) == 0)
+            entry->count = 0;
         if (status != SNECK_OK)
-            snprintf(rlock->error, sizeof rlock->error, "%s", entry->lock->error);
+            keep_failure(rlock, entry->lock);
         retired = retire(rlock, entry);
     }
     leave_rlock(rlock);
@@ -198,7 +215,7 @@ static void end_call(sneck_rlock *rlock, uint64_t owner, int status, bool defini
 
 void sneck_rlock_acquire_end(sneck_rlock *rlock, uint64_t owner, int status)
 {
-    end_call(rlock, owner, status, true, status == SNECK_OK);
+    end_call(rlock, owner, status, true);
 }
 
 int sneck_rlock_acquire(sneck_rlock *rlock, uint64_t owner, int64_t wait_ms)
@@ -243,7 +260,7 @@ int sneck_rlock_release_begin(sneck_lock **out, sneck_rlock *rlock, uint64_t own
 
 void sneck_rlock_release_end(sneck_rlock *rlock, uint64_t owner, int status)
 {
-    end_call(rlock, owner, status, status == SNECK_OK || status == SNECK_NOT_OWNER, 0);
+    end_call(rlock, owner, status, false);
 }
 
 int sneck_rlock_release(sneck_rlock *rlock, uint64_t owner)
@@ -279,4 +296,9 @@ sneck_lock *sneck_rlock_lock(sneck_rlock *rlock, uint64_t owner)
 const char *sneck_rlock_error(const sneck_rlock *rlock)
 {
     return rlock->error;
+}
+
+const char *sneck_rlock_server_code(const sneck_rlock *rlock)
+{
+    return rlock->server_code;
 }

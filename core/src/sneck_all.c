@@ -9,6 +9,7 @@
 
 #include "acquire.c"
 #include "blocking.c"
+#include "bodies.c"
 #include "buffer.c"
 #include "cas.c"
 #include "client.c"

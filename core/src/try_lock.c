@@ -171,15 +171,18 @@ int sneck_release_lock_start(sneck_op **out, sneck_client *client, sneck_link *l
 /* ------------------------------------------------------------------ blocking */
 
 /* Waits for an op that was started with this status, and frees it. */
-static int finish_value_op(int status, sneck_op *op, char *error)
+static int finish_value_op(sneck_client *client, int status, sneck_op *op, char *error)
 {
     if (status != SNECK_OK) {
+        sneck__client_report(client, "out of memory", "");
         sneck__message(error, "out of memory");
         return status;
     }
     status = sneck_op_wait(op, NULL, NULL);
-    if (status != SNECK_OK)
+    if (status != SNECK_OK) {
+        sneck__client_report(client, sneck_op_error(op), op->server_code);
         sneck__message(error, "%s", sneck_op_error(op));
+    }
     sneck_op_free(op);
     return status;
 }
@@ -190,7 +193,7 @@ int sneck_try_lock(sneck_client *client, const void *key, size_t key_len, const 
     sneck_op *op = NULL;
     int status = sneck_try_lock_start(&op, client, NULL, key, key_len, value, value_len,
                                       expire_ms, timeout_ms);
-    return finish_value_op(status, op, error);
+    return finish_value_op(client, status, op, error);
 }
 
 int sneck_release_lock(sneck_client *client, const void *key, size_t key_len, const void *value,
@@ -198,5 +201,5 @@ int sneck_release_lock(sneck_client *client, const void *key, size_t key_len, co
 {
     sneck_op *op = NULL;
     int status = sneck_release_lock_start(&op, client, NULL, key, key_len, value, value_len);
-    return finish_value_op(status, op, error);
+    return finish_value_op(client, status, op, error);
 }

@@ -140,7 +140,7 @@ static void check_guard(struct tx_op *o)
     const sneck_lock *guard = tx->guard;
     tx->guard_paused = true;
     sneck__renewal_pause(tx->guard, true);
-    if (sneck__lock_copy_token(tx->guard, &o->token, &o->token_len) != SNECK_OK)
+    if (sneck__lock_copy_token(tx->guard, &o->token, &o->token_len, NULL) != SNECK_OK)
         sneck__tx_op_no_memory(o);
     else if (!o->token)
         sneck__tx_op_finish(o, sneck__tx_guard_lost(tx));

@@ -19,12 +19,19 @@
 #define ORDER_TTL_MS 2000
 #define ORDER_WAIT_MS 1000
 
+/* Nobody has asked for these locks: what becomes of them is in no statistics. */
+static struct counters uncounted;
+
 static void make_order(sneck_tx *tx)
 {
     sneck_lock_options options = SNECK_LOCK_OPTIONS;
     options.ttl_ms = ORDER_TTL_MS;
-    if (!tx->order && sneck_lock_new(&tx->order, tx->client, tx->turn.text, tx->turn.len,
-                                     &options, NULL) != SNECK_OK)
+    if (tx->order)
+        return;
+    if (sneck_lock_new(&tx->order, tx->client, tx->turn.text, tx->turn.len, &options, NULL) ==
+        SNECK_OK)
+        tx->order->counters = &uncounted;
+    else
         tx->order = NULL;
 }
 
@@ -70,7 +77,7 @@ bool sneck__tx_send_release(struct tx_op *o)
     struct passing *p = &o->passing;
     if (!o->tx->ordered || !o->tx->by_script)
         return true;
-    if (sneck__lock_copy_token(order, &p->token, &p->token_len) != SNECK_OK)
+    if (sneck__lock_copy_token(order, &p->token, &p->token_len, NULL) != SNECK_OK)
         return false;
     if (!p->token)
         return true;
@@ -101,8 +108,6 @@ void sneck__tx_note_release(struct tx_op *o, const redisReply *reply)
     sneck__lock_end_release(tx->order, o->passing.token, o->passing.token_len, reply->integer > 0);
     if (reply->integer == 3)
         sneck__client_count_wakeups(tx->client, false);
-    else if (reply->integer <= 0)
-        atomic_fetch_add(&tx->client->counters.losses, 1);
     forget_release(&o->passing);
 }
 

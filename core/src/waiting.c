@@ -197,7 +197,7 @@ static int64_t pause_outside(struct acquire *a)
 static void far_back(struct acquire *a)
 {
     a->uncertain = false;
-    a->contended = true;
+    sneck__acquire_found_busy(a);
     a->phase = QUEUED;
     set_timer(a, heartbeat(a));
 }
@@ -215,7 +215,7 @@ static void not_free(struct acquire *a, const redisReply *const *reply)
     int64_t rank = reply[2]->integer;
     a->uncertain = false;
     a->in_doubt = a->in_doubt && is_value(a, reply[1]);
-    a->contended = true;
+    sneck__acquire_found_busy(a);
     sneck__token_read(&holder, reply[1]->str, (size_t)reply[1]->len, reply[0]->integer);
     a->holder_ttl_ms = holder.ttl_ms;
     a->holder_foreign = holder.foreign;
@@ -265,7 +265,7 @@ static void take_grant(struct acquire *a, bool in_doubt)
     bool clocks_agree = given_ms <= a->grant_received_ms;
     int64_t deadline_ms = sneck__validity_ms(clocks_agree ? given_ms : a->grant_received_ms,
                                              lock->ttl_ms);
-    atomic_fetch_add(&lock->client->counters.handoffs, 1);
+    atomic_fetch_add(&lock->counters->handoffs, 1);
     a->granted = false;
     if (!in_doubt && !lacks_something(a) && clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
         deadline_ms - sneck__now_ms() > lock->ttl_ms / 2)
@@ -300,7 +300,7 @@ bool sneck__wait_message(struct acquire *a, const char *message, size_t len)
     a->grant_ttl_ms = strtoll(rest, &rest, 10);
     a->fence = strtoll(rest, NULL, 10);
     a->grant_received_ms = sneck__now_ms();
-    a->contended = true;
+    sneck__acquire_found_busy(a);
     a->granted = a->queued_ms != 0;
     /* a request under way must be answered first: the server may do it later than
      * our release, and would take the lock for nobody */
@@ -373,7 +373,7 @@ bool sneck__wait_reply(struct acquire *a, const redisReply *reply)
 void sneck__wait_timer(struct acquire *a)
 {
     if (a->phase == QUEUED || a->phase == PAUSING)
-        atomic_fetch_add(&a->base.lock->client->counters.polls, 1);
+        atomic_fetch_add(&a->base.lock->counters->polls, 1);
     sneck__wait_next(a);
 }
 

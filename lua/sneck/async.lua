@@ -193,6 +193,18 @@ local function acquire(lock, op, ...)
     end, op, ...)
 end
 
+-- The same at the beginning of a block. An adopted lock stays, as it was the caller's.
+local function enter(lock, adopted, op, ...)
+    core.begin_body(lock.lock)
+    return lock.pump:await(function(ended)
+        if ended:result() and not adopted then
+            lock.pump:release_later(lock.lock)
+        else
+            core.end_body(lock.lock)
+        end
+    end, op, ...)
+end
+
 --- Acquires the lock; waits at most so many seconds, or as long as its option says.
 function lock_methods:acquire(wait)
     local link = self.pump:enter()
@@ -279,6 +291,7 @@ end
 -- Gives the lock that was acquired, once it is renewed.
 local function held(lock, ok, ...)
     if not ok then
+        core.end_body(lock.lock)
         return nil, ...
     end
     local kept, message, code = core.keep(lock.lock)
@@ -293,16 +306,16 @@ end
 function lock_methods:hold(wait)
     local link = self.pump:enter()
     if core.is_adopted(self.lock) then
-        return held(self, self.pump:await(nil, link:extend(self.lock)))
+        return held(self, enter(self, true, link:confirm(self.lock)))
     end
-    return held(self, acquire(self, link:acquire(self.lock, wait)))
+    return held(self, enter(self, false, link:acquire(self.lock, wait)))
 end
 
 --- Acquires a lock, and renews it, for a `<close>` variable; options as for lock().
 function client_methods:hold(name, given)
     local lock = wrap(self, make(2, self.blocking.lock, self.blocking, name, given))
     local link = self.pump:enter()
-    return held(lock, acquire(lock, link:acquire(lock.lock)))
+    return held(lock, enter(lock, false, link:acquire(lock.lock)))
 end
 
 local function finish(lock, body, ...)
@@ -326,7 +339,7 @@ function client_methods:with_lock(name, given, body)
     end
     local lock = wrap(self, make(2, self.blocking.lock, self.blocking, name, given))
     local link = self.pump:enter()
-    local ok, message, code, word, details = held(lock, acquire(lock, link:acquire(lock.lock)))
+    local ok, message, code, word, details = held(lock, enter(lock, false, link:acquire(lock.lock)))
     if not ok then
         return nil, message, code, word, details
     end

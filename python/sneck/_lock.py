@@ -144,10 +144,10 @@ class Lock(_core.Lock):
         When the body raised, its exception goes on and tells of the loss.
         """
         if error is None:
-            self.release()
+            self._leave()
             return
         try:
-            self.release()
+            self._leave()
         except Exception as loss:  # noqa: BLE001 - whatever it is, the body's comes first
             _attach(error, loss)
 

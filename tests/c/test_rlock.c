@@ -134,9 +134,76 @@ static void a_release_that_is_unknown_can_be_repeated(void **state)
     sneck_op_cancel(op);
     sneck_rlock_release_end(rlock, ME, sneck_op_status(op));
     sneck_op_free(op);
-    assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_NOT_OWNER);
+    assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_BUSY); /* it has not left yet */
     assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_OK);
     assert_false(key_exists(scene->client, "door"));
+}
+
+static void its_owner_acquires_it_anew_behind_a_release_that_is_unknown(void **state)
+{
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
+    sneck_lock *lock = NULL;
+    sneck_op *op = NULL;
+    assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
+    assert_int_equal(sneck_rlock_release_begin(&lock, rlock, ME), SNECK_PENDING);
+    assert_int_equal(sneck_lock_release_start(&op, lock, scene->link), SNECK_OK);
+    sneck_op_cancel(op);
+    sneck_rlock_release_end(rlock, ME, sneck_op_status(op));
+    sneck_op_free(op);
+    assert_int_equal(sneck_rlock_acquire_begin(&lock, rlock, ME), SNECK_PENDING);
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, scene->link, 60000), SNECK_OK);
+    sneck_rlock_acquire_end(rlock, ME, end_op(op));
+    assert_int_equal(sneck_rlock_count(rlock, ME), 1);
+    assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
+    assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_OK);
+    assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_OK);
+    assert_false(key_exists(scene->client, "door"));
+}
+
+/* The release goes on while its owner acquires the lock again. */
+static void a_late_end_of_a_release_does_not_end_the_next_lease(void **state)
+{
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
+    sneck_lock *lock = NULL;
+    sneck_op *release = NULL, *op = NULL;
+    assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
+    assert_int_equal(sneck_rlock_release_begin(&lock, rlock, ME), SNECK_PENDING);
+    assert_int_equal(sneck_lock_release_start(&release, lock, scene->link), SNECK_OK);
+    assert_int_equal(sneck_rlock_acquire_begin(&lock, rlock, ME), SNECK_PENDING);
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, scene->link, 60000), SNECK_OK);
+    sneck_rlock_acquire_end(rlock, ME, end_op(op));
+    sneck_rlock_release_end(rlock, ME, end_op(release));
+    assert_int_equal(sneck_rlock_count(rlock, ME), 1);
+    assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_OK);
+    assert_false(key_exists(scene->client, "door"));
+}
+
+static void it_tells_the_servers_word(void **state)
+{
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
+    DO(scene->client, "HSET", "{door}:sneck:queue", "field", "value");
+    DO(scene->client, "SET", "door", "theirs");
+    assert_int_equal(sneck_rlock_acquire(rlock, ME, 10), SNECK_SERVER);
+    assert_string_equal(sneck_rlock_server_code(rlock), "WRONGTYPE");
+    assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_NOT_OWNER);
+    assert_string_equal(sneck_rlock_server_code(rlock), "");
+}
+
+/* What an op has to say stands in the op. */
+static void an_op_that_fails_leaves_no_message(void **state)
+{
+    struct scene *scene = *state;
+    sneck_rlock *rlock = scene->rlock;
+    sneck_lock *lock = NULL;
+    sneck_op *op = NULL;
+    DO(scene->client, "SET", "door", "theirs");
+    assert_int_equal(sneck_rlock_acquire_begin(&lock, rlock, ME), SNECK_PENDING);
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, scene->link, 0), SNECK_OK);
+    sneck_rlock_acquire_end(rlock, ME, end_op(op));
+    assert_string_equal(sneck_rlock_error(rlock), "");
 }
 
 static void a_child_owns_nothing_of_it(void **state)
@@ -210,6 +277,10 @@ int main(void)
         TEST(a_lost_lease_is_not_counted_further),
         TEST(ops_on_a_link_acquire_and_release_it),
         TEST(a_release_that_is_unknown_can_be_repeated),
+        TEST(its_owner_acquires_it_anew_behind_a_release_that_is_unknown),
+        TEST(a_late_end_of_a_release_does_not_end_the_next_lease),
+        TEST(it_tells_the_servers_word),
+        TEST(an_op_that_fails_leaves_no_message),
         TEST(a_child_owns_nothing_of_it),
         TEST(threads_of_one_object_exclude_each_other),
     };

@@ -35,6 +35,56 @@ for _, loop_name in ipairs(loops.names) do
             end
         end
 
+        describe("a lock object that several coroutines share", function()
+            -- Another coroutine holds it, after the key was deleted, until it is told to go on.
+            local function win(lock)
+                local mine, other = lock:token(), {}
+                own.spawn(function()
+                    local held <close> = assert(lock:hold())
+                    other.token = held:token()
+                    repeat own.sleep(0.001) until other.goes_on
+                end)
+                blocking:execute("DEL", name)
+                repeat own.sleep(0.001) until other.token
+                assert.not_equal(mine, other.token)
+                return other
+            end
+
+            it("is not released by a block that has lost it", function()
+                own.call(function()
+                    local lock, other = client:lock(name, {ttl = 60}), nil
+                    support.refused("lock .- acquired anew", function()
+                        local held <close> = assert(lock:hold())
+                        other = win(held)
+                    end)
+                    assert.equal(other.token, blocking:execute("GET", name))
+                    other.goes_on = true
+                    repeat own.sleep(0.001) until not lock:owned()
+                end)
+                assert.is_nil(blocking:execute("GET", name))
+            end)
+
+            it("is released by the block that has acquired it again", function()
+                own.call(function()
+                    local lock = client:lock(name, {ttl = 60})
+                    do
+                        local held <close> = assert(lock:hold())
+                        assert(held:release())
+                        assert(held:acquire())
+                    end
+                    assert.is_nil(blocking:execute("GET", name))
+                    support.take(blocking, name)
+                    assert.is_nil(lock:hold(0))
+                    blocking:execute("DEL", name)
+                    do
+                        local held <close> = lock
+                        assert(held:acquire())
+                    end
+                    assert.is_nil(blocking:execute("GET", name))
+                end)
+            end)
+        end)
+
         describe("a lease", function()
             it("lasts as long as a block, a function, or keep_alive() says", function()
                 own.call(function()

@@ -174,6 +174,77 @@ describe("with_lock", function()
     end)
 end)
 
+describe("a lock object that several coroutines share", function()
+    local lock
+
+    before_each(function() lock = client:lock(name, {ttl = 60}) end)
+
+    -- A coroutine that holds it, and has got it after the key was deleted.
+    local function win()
+        client:execute("DEL", name)
+        local other = coroutine.wrap(function()
+            local _ <close> = assert(lock:hold())
+            coroutine.yield()
+        end)
+        other()
+        return other
+    end
+
+    it("is not released by a block that has lost it", function()
+        local other
+        support.refused("lock .- acquired anew", function()
+            local _ <close> = assert(lock:hold())
+            other = win()
+        end)
+        assert.equal(lock:token(), client:execute("GET", name))
+        assert.is_true(lock:owned())
+        other()
+        assert.is_nil(client:execute("GET", name))
+    end)
+
+    it("is not released by a coroutine that is closed", function()
+        local loser = coroutine.create(function()
+            local _ <close> = assert(lock:hold())
+            coroutine.yield()
+        end)
+        assert(coroutine.resume(loser))
+        win()
+        assert.is_false(coroutine.close(loser))
+        assert.equal(lock:token(), client:execute("GET", name))
+    end)
+
+    it("is released by the block that has acquired it again", function()
+        do
+            local _ <close> = assert(lock:hold())
+            assert(lock:release())
+            assert(lock:acquire())
+        end
+        assert.is_nil(client:execute("GET", name))
+    end)
+
+    it("was released within the block, and is another's since", function()
+        local other
+        do
+            local _ <close> = assert(lock:hold())
+            assert(lock:release())
+            other = win()
+        end
+        assert.equal(lock:token(), client:execute("GET", name))
+        other()
+    end)
+
+    it("is released by a block without hold(), where another could not begin", function()
+        support.take(client, name)
+        assert.is_nil(lock:hold(0))
+        client:execute("DEL", name)
+        do
+            local held <close> = lock
+            assert(held:acquire())
+        end
+        assert.is_nil(client:execute("GET", name))
+    end)
+end)
+
 describe("the garbage collector", function()
     it("never releases a lock", function()
         local lock = client:lock(name, {ttl = 60})

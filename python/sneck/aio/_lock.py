@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sneck.aio._client import Client
+    from sneck.aio._driver import Driver
 
 OnLost: TypeAlias = Callable[["Lock"], object] | Literal["cancel"] | None
 
@@ -110,6 +111,14 @@ class Lock:
         for body in self._bodies.values():
             body.lose()
 
+    def _lose_bodies_of_others(self) -> None:
+        """Cancel whoever is in a body still: the calling task has acquired the lock."""
+        if self._bodies:
+            task = asyncio.current_task()
+            for other, body in self._bodies.items():
+                if other is not task:
+                    body.lose()
+
     # ------------------------------------------------------------- acquire, release
 
     async def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
@@ -134,12 +143,14 @@ class Lock:
             await driver.wait(op)
         except BaseException:
             if op.status == "OK":
-                driver.begin(driver.link.release(self._lock))
+                driver.begin(driver.link.release_lease(self._lock, op.lease))
             raise
         if op.status == "OK" and self._client._closed:  # it was too late to be cancelled
-            driver.begin(driver.link.release(self._lock))
+            driver.begin(driver.link.release_lease(self._lock, op.lease))
             raise _core.Interrupted(f"lock {self.name!r}: the client is closed; connect again")
         op.result()
+        self._lock._set_body(self._client._owners.calling(), op.lease)
+        self._lose_bodies_of_others()
 
     async def release(self) -> None:
         """Release the lock. It is released even if the task is cancelled meanwhile.
@@ -147,10 +158,7 @@ class Lock:
         Raises NotOwned when it is not held, or was lost meanwhile, and OutcomeUnknown,
         ConnectionError or ServerError, after which it can be called again.
         """
-        driver = self._client._driver()
-        op = driver.link.release(self._lock)
-        await driver.finish(op)
-        op.result()
+        await self._leave(None)
 
     async def extend(self, ttl: float | None = None) -> None:
         """Set the time that the lease has left.
@@ -202,13 +210,26 @@ class Lock:
         Raises LockTimeout when `wait` ends, and NotOwned when an adopted lock is not
         ours.
         """
-        if self._adopted and self._lock.token is not None:
-            await self.extend()
-        else:
-            await self._acquire(True, -1)
+        owner = self._client._owners.calling()
+        self._lock._begin_body(owner)
+        try:
+            await self._take(owner)
+        except BaseException:
+            self._lock._end_body(owner)
+            raise
         if self._lock._outermost:
             await self._begin_body()
         return self
+
+    async def _take(self, owner: int) -> None:
+        if not self._adopted or self._lock.token is None:
+            await self._acquire(True, -1)
+            return
+        driver = self._client._driver()
+        op = driver.link.extend(self._lock, None)
+        await driver.wait(op)
+        op.result()
+        self._lock._set_body(owner, op.lease)
 
     async def _begin_body(self) -> None:
         if self._options.renew is None or self._options.renew:
@@ -221,8 +242,12 @@ class Lock:
         try:
             self._lock.keep_alive()
         except Exception as error:
-            await self._release_after(error)
+            await self._leave_after(error, self._end_body())
             raise
+
+    def _end_body(self) -> int | None:
+        """Give the number of the lease of the task's body; None where it has none."""
+        return self._lock._end_body(self._client._owners.calling())
 
     def _enter_body(self) -> None:
         self._lose_bodies()  # whoever is in a body of this lock still has lost it
@@ -243,26 +268,41 @@ class Lock:
         Raises NotOwned when it was lost meanwhile, and whatever release() raises.
         When the body raised, its exception goes on and tells of the loss.
         """
+        lease = self._end_body()
         body = None
         if self._bodies and self._lock._outermost:
             body = self._bodies.pop(asyncio.current_task(), None)
         if body is not None and body.lost:
-            await self._leave_lost(body, error)
+            await self._leave_lost(body, error, lease)
         elif error is None:
-            await self.release()
+            await self._leave(lease)
         else:
-            await self._release_after(error)
+            await self._leave_after(error, lease)
 
-    async def _release_after(self, error: BaseException) -> None:
+    def _start_leaving(self, driver: Driver, lease: int | None) -> _core.Op:
+        """Release that lease, and nothing that another task has acquired since."""
+        if lease is None:
+            return driver.link.release(self._lock)
+        return driver.link.release_lease(self._lock, lease)
+
+    async def _leave(self, lease: int | None) -> None:
+        driver = self._client._driver()
+        op = self._start_leaving(driver, lease)
+        await driver.finish(op)
+        op.result()
+
+    async def _leave_after(self, error: BaseException, lease: int | None) -> None:
         try:
-            await self.release()
+            await self._leave(lease)
         except Exception as loss:  # noqa: BLE001 - whatever it is, the body's comes first
             _attach(error, loss)
 
-    async def _leave_lost(self, body: Body, error: BaseException | None) -> None:
+    async def _leave_lost(
+        self, body: Body, error: BaseException | None, lease: int | None
+    ) -> None:
         """End a body that was cancelled for its lock's loss."""
         driver = self._client._driver()
-        driver.begin(driver.link.release(self._lock))  # whether it is ours makes no difference
+        driver.begin(self._start_leaving(driver, lease))  # whether it is ours makes no difference
         loss = _core.NotOwned(
             f"lock {self.name!r}: lost while its body ran, which was cancelled; "
             "acquire it anew and look at what was done"
