@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sneck._client import Client
+    from sneck._core import _LockOptions
 
 _Kind = TypeVar("_Kind", bound="Lock")
 OnLost: TypeAlias = Callable[["Lock"], object] | None
@@ -175,21 +176,19 @@ def make_lock(kind: type[_Kind], client: Client, name: str | bytes, options: Opt
         make = client._rlock
     elif issubclass(kind, LegacyLock):
         make = client._legacy_lock
-    lock = make(kind, name, *_for_core(options))
+    lock = make(kind, name, _for_core(options))
     lock._options = options
     return lock
 
 
 def adopt_lock(client: Client, name: str | bytes, token: str | bytes, options: Options) -> Lock:
     """Make a lock of the client that owns a token; nothing is sent."""
-    lock = client._adopt(Lock, name, token, *_for_core(options))
+    lock = client._adopt(Lock, name, _for_core(options), token)
     lock._options = options
     return lock
 
 
-def _for_core(
-    options: Options,
-) -> tuple[float, float | None, str | None, bool, float, bool | None, float | None, bool, bool]:
+def _for_core(options: Options) -> _LockOptions:
     """Give the options as `_core` takes them. Raises TypeError."""
     on_lost = options.on_lost
     if on_lost is not None and not callable(on_lost):
