@@ -220,21 +220,17 @@ static PyMethodDef methods[] = {
       PyDoc_STR("_stats($self, /)\n--\n\n"
                 "Give the fields of Stats. Asks nobody.") },
     { "_lock", CORE_METHOD(core_client_lock), METH_FASTCALL,
-      PyDoc_STR("_lock($self, cls, name, ttl, wait, label, fair, poll, renew, max_hold, "
-                "fence,\n      listens, /)\n--\n\n"
+      PyDoc_STR("_lock($self, cls, name, options, /)\n--\n\n"
                 "Make a lock of the class `cls`; nothing is sent.") },
     { "_rlock", CORE_METHOD(core_client_rlock), METH_FASTCALL,
-      PyDoc_STR("_rlock($self, cls, name, ttl, wait, label, fair, poll, renew, max_hold, "
-                "fence,\n       listens, owner=None, /)\n--\n\n"
+      PyDoc_STR("_rlock($self, cls, name, options, owner=None, /)\n--\n\n"
                 "Make a re-entrant lock of the class `cls`; nothing is sent. `owner` gives "
                 "the\nnumber of who calls, None: it is the thread.") },
     { "_legacy_lock", CORE_METHOD(core_client_legacy_lock), METH_FASTCALL,
-      PyDoc_STR("_legacy_lock($self, cls, name, ttl, wait, label, fair, poll, renew, "
-                "max_hold,\n             fence, listens, /)\n--\n\n"
+      PyDoc_STR("_legacy_lock($self, cls, name, options, /)\n--\n\n"
                 "Make a timestamp lock of the class `cls`; nothing is sent.") },
     { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
-      PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, renew, "
-                "max_hold,\n       fence, listens, /)\n--\n\n"
+      PyDoc_STR("_adopt($self, cls, name, options, token, /)\n--\n\n"
                 "Make a lock of the class `cls` that owns `token`.") },
     { "_try_lock", CORE_METHOD(core_client_try_lock), METH_FASTCALL,
       PyDoc_STR("_try_lock($self, key, value, expire_ms, timeout_ms, /)\n--\n\n"

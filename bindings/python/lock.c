@@ -46,25 +46,30 @@ static int renew_arg(PyObject *value, lock_arguments *out)
     return 0;
 }
 
-/* ttl, wait, label, fair, poll, renew, max_hold, fence, listens */
-#define LOCK_OPTIONS 9
-
-static int lock_options(PyObject *const *args, lock_arguments *out)
+/* A tuple, `_LockOptions` in _core.pyi; the texts in `out` are borrowed from it. */
+static int lock_options(PyObject *values, lock_arguments *out)
 {
+    enum { TTL, WAIT, LABEL, FAIR, POLL, RENEW, MAX_HOLD, FENCE, LISTENS, COUNT };
     sneck_lock_options *options = &out->options;
-
+    PyObject *given[COUNT];
     const char *ttl = out->legacy ? "timeout" : "ttl";
 
-    if (core_seconds_arg(args[0], ttl, false, &options->ttl_ms) < 0 ||
-        limit_arg(args[1], "wait", true, &out->wait_ms) < 0 ||
-        core_text_arg(args[2], "label", &options->label) < 0 ||
-        flag_arg(args[3], &options->fair) < 0 ||
-        core_seconds_arg(args[4], "poll", false, &options->poll_ms) < 0 ||
-        renew_arg(args[5], out) < 0 ||
-        limit_arg(args[6], "max_hold", false, &options->max_hold_ms) < 0 ||
-        flag_arg(args[7], &options->fence) < 0)
+    if (!PyTuple_Check(values) || PyTuple_Size(values) != COUNT) {
+        PyErr_Format(PyExc_TypeError, "options must be a tuple of %d, not %R", COUNT, values);
         return -1;
-    return flag_arg(args[8], &out->listens);
+    }
+    for (Py_ssize_t i = 0; i < COUNT; i++)
+        given[i] = PyTuple_GetItem(values, i);
+    if (core_seconds_arg(given[TTL], ttl, false, &options->ttl_ms) < 0 ||
+        limit_arg(given[WAIT], "wait", true, &out->wait_ms) < 0 ||
+        core_text_arg(given[LABEL], "label", &options->label) < 0 ||
+        flag_arg(given[FAIR], &options->fair) < 0 ||
+        core_seconds_arg(given[POLL], "poll", false, &options->poll_ms) < 0 ||
+        renew_arg(given[RENEW], out) < 0 ||
+        limit_arg(given[MAX_HOLD], "max_hold", false, &options->max_hold_ms) < 0 ||
+        flag_arg(given[FENCE], &options->fence) < 0)
+        return -1;
+    return flag_arg(given[LISTENS], &out->listens);
 }
 
 static int new_sneck_lock(core_lock *self, const lock_arguments *given, char *error)
@@ -131,55 +136,57 @@ static PyObject *new_lock(core_client *client, PyObject *cls, PyObject *name,
     return self;
 }
 
-static PyObject *lock_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                         lock_arguments given)
+static PyObject *wrong_count(const char *name, int count)
+{
+    return PyErr_Format(PyExc_TypeError, "%s() takes %d arguments", name, count);
+}
+
+/* By the class, the name and the options. */
+static PyObject *lock_of(PyObject *self, PyObject *const *args, lock_arguments given)
 {
     given.options = (sneck_lock_options)SNECK_LOCK_OPTIONS;
-
-    if (nargs != 2 + LOCK_OPTIONS)
-        return PyErr_Format(PyExc_TypeError, "_lock() takes %d arguments", 2 + LOCK_OPTIONS);
     if (core_bytes_arg(args[1], "name", &given.name, &given.name_len) < 0 ||
-        lock_options(args + 2, &given) < 0)
+        lock_options(args[2], &given) < 0)
         return NULL;
     return new_lock((core_client *)self, args[0], args[1], &given);
 }
 
 PyObject *core_client_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    return lock_of(self, args, nargs, (lock_arguments){ .counts = false });
+    if (nargs != 3)
+        return wrong_count("_lock", 3);
+    return lock_of(self, args, (lock_arguments){ .counts = false });
 }
 
 PyObject *core_client_rlock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    bool given = nargs == 2 + LOCK_OPTIONS + 1;
-    PyObject *owner = given && args[nargs - 1] != Py_None ? args[nargs - 1] : NULL;
+    PyObject *owner = nargs == 4 && args[3] != Py_None ? args[3] : NULL;
 
-    return lock_of(self, args, nargs - given, (lock_arguments){ .counts = true, .owner = owner });
+    if (nargs != 3 && nargs != 4)
+        return wrong_count("_rlock", 4);
+    return lock_of(self, args, (lock_arguments){ .counts = true, .owner = owner });
 }
 
 PyObject *core_client_legacy_lock(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     lock_arguments given = { .legacy = true };
 
-    if (nargs != 2 + LOCK_OPTIONS + 1)
-        return PyErr_Format(PyExc_TypeError, "_legacy_lock() takes %d arguments",
-                            2 + LOCK_OPTIONS + 1);
-    if (flag_arg(args[nargs - 1], &given.milliseconds) < 0)
+    if (nargs != 4)
+        return wrong_count("_legacy_lock", 4);
+    if (flag_arg(args[3], &given.milliseconds) < 0)
         return NULL;
-    return lock_of(self, args, nargs - 1, given);
+    return lock_of(self, args, given);
 }
 
 PyObject *core_client_adopt(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    lock_arguments given = { .options = SNECK_LOCK_OPTIONS };
+    lock_arguments given = { .counts = false };
 
-    if (nargs != 3 + LOCK_OPTIONS)
-        return PyErr_Format(PyExc_TypeError, "_adopt() takes %d arguments", 3 + LOCK_OPTIONS);
-    if (core_bytes_arg(args[1], "name", &given.name, &given.name_len) < 0 ||
-        core_bytes_arg(args[2], "token", &given.token, &given.token_len) < 0 ||
-        lock_options(args + 3, &given) < 0)
+    if (nargs != 4)
+        return wrong_count("_adopt", 4);
+    if (core_bytes_arg(args[3], "token", &given.token, &given.token_len) < 0)
         return NULL;
-    return new_lock((core_client *)self, args[0], args[1], &given);
+    return lock_of(self, args, given);
 }
 
 static void free_locks(core_lock *self)

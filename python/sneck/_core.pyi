@@ -7,6 +7,10 @@ from typing_extensions import Self, disjoint_base
 _Reply: TypeAlias = int | bytes | list[_Reply] | ServerError | None
 _Wakeups: TypeAlias = Literal["untried", "used", "denied"]
 _Lease: TypeAlias = Literal["none", "held", "uncertain", "lost"]
+# ttl, wait, label, fair, poll, renew, max_hold, fence, and whether it listens for its loss
+_LockOptions: TypeAlias = tuple[
+    float, float | None, str | None, bool, float, bool | None, float | None, bool, bool
+]
 _Client = TypeVar("_Client", bound=Client)
 _Lock = TypeVar("_Lock", bound=Lock)
 
@@ -98,34 +102,12 @@ class Client:
     def close(self) -> None: ...
     def execute(self, *args: str | bytes | float) -> _Reply: ...
     def _stats(self) -> tuple[int, int, int, int, float, int, int, _Wakeups]: ...
-    def _lock(
-        self,
-        cls: type[_Lock],
-        name: str | bytes,
-        ttl: float,
-        wait: float | None,
-        label: str | None,
-        fair: bool,
-        poll: float,
-        renew: bool | None,
-        max_hold: float | None,
-        fence: bool,
-        listens: bool,
-        /,
-    ) -> _Lock: ...
+    def _lock(self, cls: type[_Lock], name: str | bytes, options: _LockOptions, /) -> _Lock: ...
     def _rlock(
         self,
         cls: type[_Lock],
         name: str | bytes,
-        ttl: float,
-        wait: float | None,
-        label: str | None,
-        fair: bool,
-        poll: float,
-        renew: bool | None,
-        max_hold: float | None,
-        fence: bool,
-        listens: bool,
+        options: _LockOptions,
         owner: Callable[[], int] | None = None,
         /,
     ) -> _Lock: ...
@@ -133,33 +115,12 @@ class Client:
         self,
         cls: type[_Lock],
         name: str | bytes,
-        ttl: float,
-        wait: float | None,
-        label: str | None,
-        fair: bool,
-        poll: float,
-        renew: bool | None,
-        max_hold: float | None,
-        fence: bool,
-        listens: bool,
+        options: _LockOptions,
         milliseconds: bool,
         /,
     ) -> _Lock: ...
     def _adopt(
-        self,
-        cls: type[_Lock],
-        name: str | bytes,
-        token: str | bytes,
-        ttl: float,
-        wait: float | None,
-        label: str | None,
-        fair: bool,
-        poll: float,
-        renew: bool | None,
-        max_hold: float | None,
-        fence: bool,
-        listens: bool,
-        /,
+        self, cls: type[_Lock], name: str | bytes, options: _LockOptions, token: str | bytes, /
     ) -> _Lock: ...
     def _try_lock(
         self, key: str | bytes, value: str | bytes, expire_ms: int, timeout_ms: int | None, /

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sneck._client import Client
+    from sneck._core import _LockOptions
 
 _Kind = TypeVar("_Kind", bound="Lock")
 _Legacy = TypeVar("_Legacy", bound="LegacyLock")
@@ -202,7 +203,7 @@ class LegacyLock(Lock):
 def make_lock(kind: type[_Kind], client: Client, name: str | bytes, options: Options) -> _Kind:
     """Make a lock of the client; nothing is sent."""
     make = client._rlock if issubclass(kind, RLock) else client._lock
-    lock = make(kind, name, *_for_core(options))
+    lock = make(kind, name, _for_core(options))
     lock._options = options
     return lock
 
@@ -215,7 +216,7 @@ def make_legacy_lock(
     milliseconds: bool,
 ) -> _Legacy:
     """Make a timestamp lock of the client; nothing is sent."""
-    lock = client._legacy_lock(kind, name, *_for_core(options), milliseconds)
+    lock = client._legacy_lock(kind, name, _for_core(options), milliseconds)
     lock._options = options
     lock._milliseconds = milliseconds
     return lock
@@ -223,14 +224,12 @@ def make_legacy_lock(
 
 def adopt_lock(client: Client, name: str | bytes, token: str | bytes, options: Options) -> Lock:
     """Make a lock of the client that owns a token; nothing is sent."""
-    lock = client._adopt(Lock, name, token, *_for_core(options))
+    lock = client._adopt(Lock, name, _for_core(options), token)
     lock._options = options
     return lock
 
 
-def _for_core(
-    options: Options,
-) -> tuple[float, float | None, str | None, bool, float, bool | None, float | None, bool, bool]:
+def _for_core(options: Options) -> _LockOptions:
     """Give the options as `_core` takes them. Raises TypeError."""
     on_lost = options.on_lost
     if on_lost is not None and not callable(on_lost):

@@ -19,6 +19,7 @@ from sneck.aio._body import Body
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from sneck._core import _LockOptions
     from sneck.aio._client import Client
     from sneck.aio._driver import Driver
 
@@ -57,7 +58,7 @@ class Lock:
         self._listen()
 
     def _make(self, name: str | bytes) -> _core.Lock:
-        return self._client._core._lock(self._kind(), name, *_for_core(self._options))
+        return self._client._core._lock(self._kind(), name, _for_core(self._options))
 
     @classmethod
     def _adopt(
@@ -67,7 +68,7 @@ class Lock:
         self = cls.__new__(cls)
         self._set(client, options)
         self._adopted = True
-        self._lock = client._core._adopt(self._kind(), name, token, *_for_core(options))
+        self._lock = client._core._adopt(self._kind(), name, _for_core(options), token)
         self._listen()
         return self
 
@@ -389,7 +390,7 @@ class LegacyLock(Lock):
 
     def _make(self, name: str | bytes) -> _core.Lock:
         return self._client._core._legacy_lock(
-            self._kind(), name, *_for_core(self._options), self._milliseconds
+            self._kind(), name, _for_core(self._options), self._milliseconds
         )
 
     def clone(self) -> Self:
@@ -397,9 +398,7 @@ class LegacyLock(Lock):
         return type(self)(self._client, self.name, self._options, self._milliseconds)
 
 
-def _for_core(
-    options: Options,
-) -> tuple[float, float | None, str | None, bool, float, bool | None, float | None, bool, bool]:
+def _for_core(options: Options) -> _LockOptions:
     """Give the options as `_core` takes them. Raises TypeError."""
     on_lost = options.on_lost
     if on_lost is not None and on_lost != "cancel" and not callable(on_lost):

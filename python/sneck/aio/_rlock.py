@@ -61,7 +61,7 @@ class RLock(Lock):
 
     def _make(self, name: str | bytes) -> _core.Lock:
         client, options = self._client, _for_core(self._options)
-        return client._core._rlock(self._kind(), name, *options, client._owners.calling)
+        return client._core._rlock(self._kind(), name, options, client._owners.calling)
 
     def _is_lost_to(self, task: asyncio.Task[Any] | None) -> bool:
         return self._client._owners.is_lost_to(task, self._lock)

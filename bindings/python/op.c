@@ -1,4 +1,4 @@
-/* ops.c - the type `_core.Op`: one call of the library under way on a Link.
+/* op.c - the type `_core.Op`: one call of the library under way on a Link.
  *
  * As soon as it is known how a call ended, by _core.Link.ended() or by cancel(), the
  * outcome becomes Python objects and the library's op is freed: in the thread of the

@@ -1,4 +1,4 @@
-/* links.c - the type `_core.Link`: what an event loop watches and steps, and the calls
+/* link.c - the type `_core.Link`: what an event loop watches and steps, and the calls
  * that it carries.
  *
  * A Link is a client's, and owned, or that of an op which has one of its own; that

@@ -1,4 +1,4 @@
-/* attempts.c - the type `_core.Attempts`: a transaction step by step, each an Op on a
+/* steps.c - the type `_core.Attempts`: a transaction step by step, each an Op on a
  * link of the transaction's own. Made by Client._attempts(). */
 #include "core.h"
 
