@@ -179,7 +179,7 @@ static PyObject *op_status(PyObject *object, void *Py_UNUSED(closure))
     core_op *self = (core_op *)object;
 
     core_op_settle(self);
-    return PyUnicode_InternFromString(sneck_status_name(self->status));
+    return PyUnicode_FromString(sneck_status_name(self->status));
 }
 
 static void op_dealloc(PyObject *object)
