@@ -154,7 +154,7 @@ static PyObject *op_status(PyObject *object, void *Py_UNUSED(closure))
     core_op *self = (core_op *)object;
 
     core_op_settle(self);
-    return PyUnicode_InternFromString(sneck_status_name(self->status));
+    return PyUnicode_FromString(sneck_status_name(self->status));
 }
 
 static PyObject *op_lease(PyObject *object, void *Py_UNUSED(closure))

@@ -83,6 +83,25 @@ async def change(client: sneck.aio.Client, name: str) -> None:
     await client.update(name, lambda _: None)
 
 
+async def end_early(client: sneck.aio.Client, name: str) -> None:
+    async def both(tx: sneck.aio.Transaction) -> None:
+        await asyncio.gather(tx.get(name), tx.get(name))
+
+    async def leave(tx: sneck.aio.Transaction) -> None:
+        read = asyncio.ensure_future(tx.get(name))
+        read.add_done_callback(lambda read: read.exception())
+        await asyncio.sleep(0)
+
+    for function in (both, leave):
+        with contextlib.suppress(RuntimeError):
+            await client.transaction(function, name)
+    other = sneck.aio.connect("unix://" + client.servers[0])
+    updates = [asyncio.ensure_future(other.update(name, lambda _: None)) for _ in range(3)]
+    await asyncio.sleep(0)
+    await other.aclose()
+    await asyncio.gather(*updates, return_exceptions=True)
+
+
 async def fail(client: sneck.aio.Client, name: str) -> None:
     lock = client.lock(name)
     bad: list[Callable[[], Coroutine[Any, Any, object]]] = [
@@ -107,7 +126,15 @@ async def fail(client: sneck.aio.Client, name: str) -> None:
             await nobody.lock(name).acquire()
 
 
-@pytest.mark.parametrize("action", [use_lock, reenter, be_cancelled, change, fail])
+async def forget_timers() -> None:
+    """Have the loop drop cancelled timers: it keeps some until there are many."""
+    loop = asyncio.get_running_loop()
+    for timer in [loop.call_later(3600, print) for _ in range(1000)]:
+        timer.cancel()
+    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("action", [use_lock, reenter, be_cancelled, change, end_early, fail])
 def test_calls_leave_nothing_behind(server: Server, name: str, action: Action) -> None:
     classes = (
         *(sneck.aio.Client, sneck.aio.Lock, sneck.aio.RLock, sneck.aio.Transaction),
@@ -125,6 +152,7 @@ def test_calls_leave_nothing_behind(server: Server, name: str, action: Action) -
                 for _ in range(ROUNDS):
                     await action(client, name)
                 await client.execute("PING")  # behind what was cancelled
+                await forget_timers()
 
             await repeat()
             before = counts()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from conftest import LIMIT
+from aio import LIMIT
 
 from sneck.testing import Server
 
@@ -84,6 +84,6 @@ def test_who_waits_takes_less_than_ten_kibibytes(
     server: Server, name: str, spawn: Spawn, loop: str
 ) -> None:
     child = spawn(CROWD, loop, server.url, name, str(FEW), str(MANY))
-    output, _ = child.communicate(timeout=2 * LIMIT)
+    output, _ = child.communicate(timeout=LIMIT)
     assert child.returncode == 0, output
     assert 1024 < int(output) < MOST_FOR_EACH
