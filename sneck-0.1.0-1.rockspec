@@ -14,7 +14,7 @@ release, hand over, and ask who holds it. Blocking, or driven by any event loop.
    labels = {"lock", "redis", "valkey", "mutex", "lease"},
 }
 dependencies = {
-   "lua >= 5.1, < 5.5",
+   "lua >= 5.4, < 5.5",
 }
 -- hiredis: libhiredis-dev on Debian and Ubuntu, hiredis-devel on Fedora,
 -- hiredis-dev on Alpine, hiredis with Homebrew
