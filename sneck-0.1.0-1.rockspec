@@ -16,7 +16,7 @@ event loop. The pages of docs/ are installed with the rock: luarocks show --rock
    labels = {"lock", "redis", "valkey", "mutex", "lease", "compare-and-set"},
 }
 dependencies = {
-   "lua >= 5.1, < 5.5",
+   "lua >= 5.4, < 5.5",
 }
 -- hiredis: libhiredis-dev on Debian and Ubuntu, hiredis-devel on Fedora,
 -- hiredis-dev on Alpine, hiredis with Homebrew

@@ -8,9 +8,9 @@
 --     end)
 --     loop:run()
 --
--- In place of that loop stands `require "sneck.async.cqueues"` or
--- `require "sneck.async.luv"`. Calls and results are those of the module sneck; all that
--- wait for locks share one link, which is at most two connections.
+-- In place of that loop stands `require "sneck.async.cqueues"`, which has a wrap() to make
+-- coroutines by, or `require "sneck.async.luv"`. Calls and results are those of the module
+-- sneck; all that wait for locks share one link, which is at most two connections.
 --
 -- A coroutine that is closed while it waits leaves nothing behind: see docs/lua-async.md.
 local core = require "sneck.core"

@@ -325,7 +325,9 @@ for _, loop_name in ipairs(loops.names) do
                             assert(client:update(name .. i, function()
                                 now = now + 1
                                 most = math.max(most, now)
-                                own.sleep(0.01)
+                                repeat
+                                    own.sleep(0.01)
+                                until most >= connections
                                 now = now - 1
                                 return i
                             end))

@@ -1,9 +1,8 @@
--- A lease that is renewed lasts, one that is lost is known, a fence tells old from new, and
--- a re-entrant lock counts for its coroutine.
+-- A lease that is renewed lasts, one that is lost is known, and a fence tells old from new.
+local leases = require "leases"
 local support = require "support"
 
-local TTL = 0.4
-local LIMIT = 30 -- seconds; for what takes less than one
+local TTL, sleep, states = leases.TTL, leases.sleep, leases.states
 
 local client, name
 
@@ -12,33 +11,12 @@ before_each(function()
     name = support.name()
 end)
 
--- Lets the server's clock go on, while Lua is blocked.
-local function sleep(seconds)
-    assert(client:execute("BLPOP", name .. ":nothing", seconds) == nil)
-end
-
--- Waits until a lease would be long over; returns the token that the server has then.
 local function outlive()
-    sleep(2 * TTL)
-    return client:execute("GET", name)
+    return leases.outlive(name)
 end
 
-local function wait_until(condition)
-    local deadline = os.time() + LIMIT
-    while not condition() do
-        assert(os.time() < deadline, "it did not happen in time")
-        sleep(0.01)
-    end
-end
-
--- Takes the lock away, and waits until its renewal has found that.
 local function lose(lock)
-    assert(client:force_release(name))
-    wait_until(function() return lock:lost() end)
-end
-
-local function states(lock)
-    return {lock:owned(), lock:lost(), lock:lease(), lock:token() ~= nil}
+    leases.lose(client, lock)
 end
 
 describe("a renewed lease", function()
@@ -311,201 +289,5 @@ describe("misuse of leases", function()
         assert.has_error(function() lock:keep_alive(1) end, "on must be true or false, not number")
         assert.has_error(function() lock:hold(-1) end, "wait must be 0 or more seconds, not -1")
         assert.has_error(function() nowhere:rlock("") end)
-    end)
-end)
-
--- Runs a function in a coroutine of its own; returns what it returns.
-local function elsewhere(body, ...)
-    return coroutine.wrap(body)(...)
-end
-
-describe("a re-entrant lock", function()
-    it("may be acquired again by its coroutine", function()
-        local lock = client:rlock(name, {wait = 0})
-        do
-            local _ <close> = assert(lock:hold())
-            local token = lock:token()
-            do
-                local _ <close> = assert(lock:hold())
-                assert(lock:acquire(0))
-                assert(lock:release())
-                assert.equal(token, lock:token())
-            end
-            assert.equal(token, client:execute("GET", name))
-        end
-        assert.is_nil(client:execute("GET", name))
-        assert.equal(1, client:stats().acquisitions)
-    end)
-
-    it("is released when it was released as often", function()
-        local lock = client:rlock(name)
-        for _ = 1, 3 do
-            assert(lock:acquire())
-        end
-        for _ = 1, 3 do
-            assert.is_string(client:execute("GET", name))
-            assert.is_true(lock:release())
-        end
-        assert.is_nil(client:execute("GET", name))
-        local _, message, code = lock:release()
-        assert.equal("NOT_OWNER", code)
-        assert.matches(name, message)
-    end)
-
-    it("keeps other coroutines out, and tells them of themselves", function()
-        local lock = client:rlock(name, {fence = true, wait = 0})
-        local _ <close> = assert(lock:hold())
-        elsewhere(function()
-            assert.equal("BUSY", select(3, lock:acquire()))
-            assert.equal("BUSY", select(3, lock:hold()))
-            assert.same({false, false, "none", false}, states(lock))
-            assert.is_nil(lock:fence())
-            assert.equal("NOT_OWNER", select(3, lock:release()))
-            assert.equal("NOT_OWNER", select(3, lock:extend()))
-            assert.equal("NOT_OWNER", select(3, lock:keep_alive()))
-            assert.is_true(lock:locked())
-            assert.matches("not owned", tostring(lock))
-        end)
-        assert.same({true, false, "held", true}, states(lock))
-        assert.is_number(lock:fence())
-        assert.matches("^sneck.rlock .* %(owned%)$", tostring(lock))
-    end)
-
-    it("is not inherited from a coroutine that is gone", function()
-        local lock = client:rlock(name, {wait = 0, ttl = 60})
-        elsewhere(function() assert(lock:acquire()) end)
-        for _ = 1, 1000 do -- one of these gets its address
-            assert.is_false(elsewhere(function() return lock:owned() end))
-            collectgarbage("step")
-        end
-        support.collect()
-        assert.equal("BUSY", select(3, elsewhere(function() return lock:acquire() end)))
-    end)
-
-    it("is released when its coroutine is closed by another", function()
-        local lock = client:rlock(name)
-        local routine = coroutine.create(function()
-            local _ <close> = assert(lock:hold())
-            coroutine.yield()
-        end)
-        assert(coroutine.resume(routine))
-        assert.is_string(client:execute("GET", name))
-        assert.is_true(coroutine.close(routine))
-        assert.is_nil(client:execute("GET", name))
-    end)
-
-    it("is renewed until its last release", function()
-        local lock = client:rlock(name, {ttl = TTL})
-        local _ <close> = assert(lock:hold())
-        do
-            local _ <close> = assert(lock:hold())
-        end
-        assert.equal(lock:token(), outlive())
-        assert.is_true(lock:owned())
-    end)
-
-    it("is held no longer than max_hold, however often it is held within", function()
-        local lock = client:rlock(name, {ttl = TTL, max_hold = 0.05})
-        local ok = pcall(function()
-            local _ <close> = assert(lock:hold())
-            local deadline = os.time() + LIMIT
-            while os.time() < deadline do
-                local _ <close> = assert(lock:hold())
-                sleep(0.01)
-            end
-        end)
-        assert.is_false(ok)
-    end)
-
-    it("that is lost is so on each level", function()
-        local lock = client:rlock(name, {ttl = TTL, renew = true})
-        assert(lock:acquire() and lock:acquire())
-        lose(lock)
-        for _, method in ipairs {"acquire", "release", "release"} do
-            local _, message, code = lock[method](lock)
-            assert.equal("NOT_OWNER", code)
-            assert.matches(name .. ".*lost", message)
-        end
-        local _ <close> = assert(lock:hold())
-        assert.is_true(lock:owned())
-    end)
-
-    it("that is lost never replaces an error under way", function()
-        local lock, failure = client:rlock(name, {ttl = TTL}), {}
-        local ok, err = pcall(function()
-            local _ <close> = assert(lock:hold())
-            local _ <close> = assert(lock:hold())
-            lose(lock)
-            error(failure)
-        end)
-        assert.is_false(ok)
-        assert.equal(failure, err)
-    end)
-
-    it("released too often within a block is an error at its end", function()
-        local lock = client:rlock(name)
-        local ok, err = pcall(function()
-            local _ <close> = assert(lock:hold())
-            assert(lock:release())
-        end)
-        assert.is_false(ok)
-        assert.matches("not held by this owner", err)
-    end)
-
-    it("guards a transaction of its coroutine", function()
-        local lock = client:rlock(name)
-        local function write()
-            return client:update(name .. ":value", function() return "new" end, {guard = lock})
-        end
-        do
-            local _ <close> = assert(lock:hold())
-            local _ <close> = assert(lock:hold())
-            assert.equal("new", write())
-            assert.equal("NOT_OWNER", select(3, elsewhere(write)))
-        end
-        assert.equal("NOT_OWNER", select(3, write()))
-    end)
-
-    it("guards nothing for who has released it, though another has it since", function()
-        local lock = client:rlock(name, {ttl = 60})
-        assert(lock:acquire())
-        local _, _, code = client:update(name .. ":value", function()
-            assert(lock:release())
-            elsewhere(function() assert(lock:acquire()) end)
-            return "never written"
-        end, {guard = lock})
-        assert.equal("NOT_OWNER", code)
-        assert.is_nil(client:execute("GET", name .. ":value"))
-    end)
-
-    it("may be released and freed while it guards", function()
-        local lock = client:rlock(name)
-        assert(lock:acquire())
-        local _, _, code = client:update(name .. ":value", function()
-            assert(lock:release())
-            getmetatable(lock).__gc(lock)
-            return "never written"
-        end, {guard = lock})
-        assert.equal("NOT_OWNER", code)
-        assert.is_nil(client:execute("GET", name .. ":value"))
-    end)
-
-    it("is not acquired by an op", function()
-        local lock = client:rlock(name)
-        for _, method in ipairs {"acquire_start", "release_start"} do
-            local ok, err = pcall(lock[method], lock)
-            assert.is_false(ok)
-            assert.matches("without ops", err)
-        end
-        local _ <close> = assert(lock:hold())
-        assert.is_true(lock:extend_start():wait())
-    end)
-
-    it("has clones that count for themselves", function()
-        local lock = client:rlock(name, {wait = 0})
-        local _ <close> = assert(lock:hold())
-        local clone = lock:clone()
-        assert.equal("BUSY", select(3, clone:acquire()))
-        assert.matches("^sneck.rlock", tostring(clone))
     end)
 end)
