@@ -139,6 +139,23 @@ static void what_cannot_leave_any_more_is_interrupted(void **state)
     assert_false(key_exists(scene->other, "count"));
 }
 
+/* To connect could take its time, as where a name has to be resolved. */
+static void an_op_that_is_freed_at_once_opens_no_connection(void **state)
+{
+    struct scene *scene = *state;
+    sneck_client *fresh = new_client();
+    sneck_lock *lock = new_lock(fresh, "door", 60000);
+    sneck_op *op = NULL;
+    int64_t before = server_number(scene->other, "stats", "total_connections_received");
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, NULL, 0), SNECK_OK);
+    sneck_op_free(op);
+    sneck_op_free(START(fresh, NULL, "INCR", "count"));
+    sneck_lock_free(lock);
+    sneck_client_free(fresh);
+    assert_int_equal(server_number(scene->other, "stats", "total_connections_received"), before);
+    assert_false(key_exists(scene->other, "door"));
+}
+
 /* The server has done it, and the answer is never read. */
 static void a_release_under_way_on_a_link_that_is_freed_is_no_loss(void **state)
 {
@@ -223,6 +240,7 @@ int main(void)
         TEST(a_release_cancelled_in_flight_is_unknown_and_can_be_repeated),
         TEST(what_may_still_leave_is_unknown_when_it_is_cancelled),
         TEST(what_cannot_leave_any_more_is_interrupted),
+        TEST(an_op_that_is_freed_at_once_opens_no_connection),
         TEST(a_release_under_way_on_a_link_that_is_freed_is_no_loss),
         TEST(a_late_reply_is_not_read_by_a_later_op),
         TEST(cancelling_an_op_that_has_ended_changes_nothing),
