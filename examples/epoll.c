@@ -63,6 +63,7 @@ static void turn(struct driver *driver, void go_on(struct driver *driver, sneck_
     do {
         told = false;
         sneck_link_step(driver->link);
+        update(driver); /* before go_on() can open a descriptor with the number of a closed one */
         for (sneck_op *op; (op = sneck_link_ended(driver->link)); told = true)
             go_on(driver, op);
     } while (told); /* what go_on() has started leaves at once */

@@ -43,6 +43,7 @@ static void step(struct driver *driver)
     do {
         told = false;
         sneck_link_step(driver->link);
+        update(driver); /* before go_on() can open a descriptor with the number of a closed one */
         for (sneck_op *op; (op = sneck_link_ended(driver->link)); told = true)
             driver->go_on(driver, op);
     } while (told);

@@ -639,7 +639,7 @@ SNECK_API sneck_op *sneck_link_ended(sneck_link *link);
  * no op is pending is quiet 100 ms after its last request: a server may be stalled. */
 SNECK_API bool sneck_link_quiet(const sneck_link *link);
 
-/* Closes the connection. Ops still on the link end with INTERRUPTED, and send nothing:
+/* Closes the connection. Ops still on the link end as if cancelled, and send nothing:
  * to leave no token behind, cancel them first, and step until the link is quiet. */
 SNECK_API void sneck_link_free(sneck_link *link);
 
@@ -647,8 +647,8 @@ SNECK_API void sneck_link_free(sneck_link *link);
 
 /* An op is one call under way. The start functions never block; they fail with
  * NO_MEMORY only. An argument that is not valid gives an op that has ended with
- * INVALID. `link` NULL means: a connection of the client's own pool, borrowed
- * until the op is freed. */
+ * INVALID; so does a link of another client than the lock's. `link` NULL means: a
+ * connection of the client's own pool, borrowed until the op is freed. */
 SNECK_API int sneck_lock_acquire_start(sneck_op **out, sneck_lock *lock,
                                        sneck_link *link, int64_t wait_ms);
 SNECK_API int sneck_lock_release_start(sneck_op **out, sneck_lock *lock,
@@ -709,8 +709,8 @@ SNECK_API const sneck_reply *sneck_op_reply(const sneck_op *op);
 SNECK_API int sneck_op_wait(sneck_op *op, sneck_interrupt *interrupt,
                             void *data);
 
-/* Ends a pending op with INTERRUPTED (UNKNOWN where a request whose outcome
- * matters is under way). A cancelled acquire leaves no token: a cleanup goes out
+/* Ends a pending op with INTERRUPTED; or with UNKNOWN, where a request whose outcome
+ * matters has left or, on a link that others share, may leave yet. A cancelled acquire leaves no token: a cleanup goes out
  * behind its request, as long as the link lives and is stepped. */
 SNECK_API void sneck_op_cancel(sneck_op *op);
 

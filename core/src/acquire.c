@@ -259,28 +259,13 @@ static void acquire_lost(sneck_op *op, bool sent)
     count_wait(a);
 }
 
-/* Makes sure that the request under way is never done. False: it may be. */
-static bool withdraw(struct acquire *a)
-{
-    sneck_op *op = &a->base.op;
-    if (op->in_flight == 0)
-        return true;
-    if (!op->pooled || !sneck__link_unsent(op->link, op))
-        return false;
-    sneck__link_abandon(op->link, op);
-    op->in_flight = 0;
-    op->link->answered = false; /* or else it would leave on the next connection */
-    sneck__link_fail(op->link, "given up before it was sent");
-    return true;
-}
-
 /* No answer came in time for the last request. */
 static void give_up(struct acquire *a)
 {
     sneck_op *op = &a->base.op;
     const char *what = a->base.lock->what;
     const char *place = a->base.lock->client->address.text;
-    if (sneck__acquire_chosen(a) && (a->in_doubt || !withdraw(a))) {
+    if (sneck__acquire_chosen(a) && (a->in_doubt || !sneck__op_withdraw(op))) {
         end_in_doubt(a, "no answer came before the wait ended");
     } else if (sneck__link_unsent(op->link, op) && !a->uncertain) {
         sneck__op_end(op, SNECK_CONNECTION, "%s: %s: not connected when the wait of %lld ms"
@@ -321,7 +306,7 @@ static bool acquire_message(sneck_op *op, const char *message, size_t len)
 static void acquire_cancel(sneck_op *op)
 {
     struct acquire *a = (struct acquire *)op;
-    if (sneck__acquire_chosen(a) && (a->in_doubt || !withdraw(a)))
+    if (sneck__acquire_chosen(a) && (a->in_doubt || !sneck__op_withdraw(op)))
         end_in_doubt(a, "cancelled while the server may have been doing it");
     else if (op->in_flight > 0 || a->uncertain || a->queued_ms)
         clean_up(a);

@@ -3,7 +3,7 @@
  * Invariant: a link in the pool is quiet, so whoever takes it gets replies to
  * nothing but own commands. The pool grows with the number of calls at the same
  * time; a link that is in doubt is freed, not put back. Only a quorum's may owe replies,
- * which are swallowed when they come.
+ * which are swallowed when they come; what has not left by then is never sent.
  */
 #include "client.h"
 
@@ -261,10 +261,12 @@ sneck_link *sneck__client_borrow(sneck_client *client)
         client->idle_count--;
     }
     pthread_mutex_unlock(&client->mutex);
-    if (link)
+    if (link) {
+        sneck__link_drop_unsent(link);
         sneck__link_catch_up(link);
-    else if (sneck_link_new(&link, client) != SNECK_OK)
+    } else if (sneck_link_new(&link, client) != SNECK_OK) {
         return NULL;
+    }
     link->next_idle = NULL;
     return link;
 }
@@ -279,8 +281,7 @@ static bool may_be_kept(const sneck_link *link)
 void sneck__client_give_back(sneck_link *link)
 {
     sneck_client *client = link->client;
-    if (!sneck__link_written(link))
-        sneck__link_step(link, (struct readable){0, 0}); /* a cleanup may still leave */
+    sneck__link_flush_all(link); /* a cleanup may still leave; to connect could block */
     check_fork(client);
     bool keep = false;
     if (may_be_kept(link)) {

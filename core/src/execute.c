@@ -31,9 +31,9 @@ static void execute_lost(sneck_op *op, bool sent)
 
 static void execute_cancel(sneck_op *op)
 {
-    if (op->in_flight > 0 && !sneck__link_unsent(op->link, op))
+    if (!sneck__op_withdraw(op))
         sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while it was under way, so the server may"
-                      " or may not have done it", ((struct execute *)op)->what);
+                      " or may not do it", ((struct execute *)op)->what);
 }
 
 static void execute_clear(sneck_op *op)

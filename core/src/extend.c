@@ -64,8 +64,9 @@ static void extend_lost(sneck_op *op, bool sent)
 static void extend_cancel(sneck_op *op)
 {
     end_counted((struct extend *)op, false);
-    sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while it was being extended; the shorter"
-                  " lease counts", ((struct extend *)op)->base.lock->what);
+    if (!sneck__op_withdraw(op))
+        sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while it was being extended; the shorter"
+                      " lease counts", ((struct extend *)op)->base.lock->what);
 }
 
 static void extend_clear(sneck_op *op)

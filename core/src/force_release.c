@@ -26,8 +26,9 @@ static void force_lost(sneck_op *op, bool sent)
 
 static void force_cancel(sneck_op *op)
 {
-    sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while it was being taken away",
-                  ((struct force_release *)op)->base.lock->what);
+    if (!sneck__op_withdraw(op))
+        sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while it was being taken away",
+                      ((struct force_release *)op)->base.lock->what);
 }
 
 static const struct op_class force_class = {

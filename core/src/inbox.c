@@ -70,17 +70,23 @@ static void inbox_reply(struct wire *wire, redisReply *reply)
     freeReplyObject(reply);
 }
 
-static bool refused_for_good(int status, const char *code)
+static bool is_full(const char *why)
 {
-    return status == SNECK_SERVER && strcmp(code, "LOADING") != 0 && strcmp(code, "BUSY") != 0;
+    static const char full[] = "ERR max number of clients";
+    return strncmp(why, full, sizeof full - 1) == 0;
+}
+
+static bool refused_for_good(int status, const char *code, const char *why)
+{
+    return status == SNECK_SERVER && strcmp(code, "LOADING") != 0 && strcmp(code, "BUSY") != 0 &&
+           !is_full(why);
 }
 
 static void inbox_failed(struct wire *wire, int status, const char *code, const char *why)
 {
     struct inbox *inbox = inbox_of(wire);
-    (void)why; /* the commands' connection tells what is wrong, if anything is */
-    inbox->state = INBOX_CLOSED;
-    if (refused_for_good(status, code)) {
+    inbox->state = INBOX_CLOSED; /* the commands' connection tells what is wrong, if anything is */
+    if (refused_for_good(status, code, why)) {
         inbox->state = INBOX_DENIED;
         inbox->retry_ms = sneck__later_ms(sneck__now_ms(), DENIED_MS);
         sneck__client_count_wakeups(wire->client, false);
@@ -103,7 +109,7 @@ enum inbox_state sneck__inbox_want(struct inbox *inbox)
     if (inbox->state == INBOX_DENIED && sneck__now_ms() >= inbox->retry_ms)
         inbox->state = INBOX_CLOSED;
     if (inbox->state == INBOX_CLOSED)
-        inbox->state = INBOX_OPENING; /* the link's next step opens it */
+        inbox->state = INBOX_OPENING; /* a step of the link opens it, not too soon after a failure */
     return inbox->state;
 }
 

@@ -12,6 +12,10 @@
  *
  * Beside the socket for commands a link has an inbox, opened when something waits.
  * When one of the two is replaced so is the other, and with it the inbox's name.
+ *
+ * A command connects at once. Thousands that wait are in no hurry: while the server cannot
+ * be reached the inbox is tried again after pauses that double, and for all of them; so is
+ * the commands' connection, where they wait by polling.
  */
 #include "link.h"
 
@@ -152,6 +156,14 @@ static size_t count_lost(const sneck_link *link, bool keep_unsent)
     return n;
 }
 
+static void tell_why(sneck_link *link, const char *why)
+{
+    size_t size = sizeof link->fail_text;
+    size_t used = (size_t)snprintf(link->fail_text, size, "%s: ", link->client->address.text);
+    link->fail_why = used < size ? used : size - 1;
+    snprintf(link->fail_text + link->fail_why, size - link->fail_why, "%s", why);
+}
+
 /* Ends what was under way on the connection that is closed now. */
 static void link_failed(struct wire *wire, int status, const char *code, const char *why)
 {
@@ -159,14 +171,14 @@ static void link_failed(struct wire *wire, int status, const char *code, const c
     struct buffer *out = &wire->out;
     link->fail_status = status;
     snprintf(link->fail_code, sizeof link->fail_code, "%s", code);
-    snprintf(link->fail_text, sizeof link->fail_text, "%s: %s", link->client->address.text, why);
+    tell_why(link, why);
     uint64_t sent = sneck__buffer_sent(out);
     bool may_reconnect = status == SNECK_CONNECTION && link->answered && !link->pinned;
     size_t lost = count_lost(link, may_reconnect);
     sneck__buffer_drop(out, lost < link->count ? request_at(link, lost)->begin
                                                : sneck__buffer_end(out));
     link->answered = link->may_commit = false;
-    link->known_count = 0;
+    link->known_count = link->told_count = 0;
     sneck__inbox_close(&link->inbox);
     /* ops may queue new requests meanwhile: these come behind the lost ones */
     while (lost-- > 0) {
@@ -207,23 +219,9 @@ static void link_ready(struct wire *wire)
         request_at(link, i)->limit_ms = sneck__later_ms(now, link->client->io_timeout_ms);
 }
 
-bool sneck__link_knows(const sneck_link *link, const struct script *script)
-{
-    for (size_t i = 0; i < link->known_count; i++)
-        if (link->known[i] == script)
-            return true;
-    return false;
-}
-
 void sneck__link_note_script(sneck_link *link, const struct script *script)
 {
     request_at(link, link->count - 1)->script = script;
-}
-
-static void learn(sneck_link *link, const struct script *script)
-{
-    if (!sneck__link_knows(link, script) && link->known_count < SCRIPTS_KNOWN)
-        link->known[link->known_count++] = script;
 }
 
 static void link_reply(struct wire *wire, redisReply *reply)
@@ -237,7 +235,7 @@ static void link_reply(struct wire *wire, redisReply *reply)
     struct request request = pop_request(link);
     link->answered = true;
     if (request.script && reply->type != REDIS_REPLY_ERROR)
-        learn(link, request.script);
+        sneck__link_learn(link, request.script);
     if (link->count == 0)
         link->used_ms = sneck__now_ms();
     if (request.op) {
@@ -277,6 +275,8 @@ void sneck__link_look(sneck_link *link)
 /* Makes the link ready to queue something. A pinned one is not reconnected. */
 static bool may_send(sneck_link *link)
 {
+    if (link->ends)
+        return false;
     sneck__link_look(link);
     return !link->pinned || link->wire.state == WIRE_READY;
 }
@@ -340,7 +340,7 @@ static bool must_open(const sneck_link *link)
     return link->wire.state == WIRE_CLOSED && link->count > 0;
 }
 
-static bool must_open_inbox(const sneck_link *link)
+static bool wants_inbox(const sneck_link *link)
 {
     return link->inbox.state == INBOX_OPENING && link->inbox.wire.state == WIRE_CLOSED;
 }
@@ -352,7 +352,7 @@ void sneck__link_take(sneck_link *link, bool commands, bool inbox)
         disown(link);
     if (must_open(link))
         sneck__wire_open(&link->wire);
-    if (must_open_inbox(link))
+    if (wants_inbox(link) && sneck__now_ms() >= link->inbox.wire.retry_ms)
         sneck__wire_open(&link->inbox.wire);
     bool overdue = is_overdue(link);
     sneck__wire_step(&link->wire, commands || overdue);
@@ -366,6 +366,15 @@ void sneck__link_flush(sneck_link *link)
 {
     sneck__wire_flush(&link->inbox.wire);
     sneck__wire_flush(&link->wire);
+}
+
+void sneck__link_drop_unsent_one(sneck_link *link)
+{
+    if (link->wire.state == WIRE_READY)
+        return;
+    sneck__buffer_drop(&link->wire.out, sneck__buffer_end(&link->wire.out));
+    while (link->count > 0)
+        pop_request(link);
 }
 
 void sneck__link_catch_up_one(sneck_link *link)
@@ -387,10 +396,12 @@ static int64_t earlier(int64_t a, int64_t b)
 
 int64_t sneck__link_due_ms(const sneck_link *link)
 {
-    if (must_open(link) || must_open_inbox(link))
+    if (must_open(link))
         return 0;
     int64_t next = earlier(sneck__wire_limit_ms(&link->wire),
                            sneck__wire_limit_ms(&link->inbox.wire));
+    if (wants_inbox(link))
+        next = earlier(next, link->inbox.wire.retry_ms);
     if (link->wire.state == WIRE_READY && link->count > 0)
         next = earlier(next, request_at(link, 0)->limit_ms);
     return next;

@@ -10,6 +10,12 @@
 
 #define SCRIPTS_KNOWN 8
 
+/* A script that was sent by its text, in the request of this number. */
+struct telling {
+    const struct script *script;
+    uint64_t request;
+};
+
 /* A command that was queued and is not answered yet. */
 struct request {
     sneck_op *op;        /* NULL: abandoned, its reply is swallowed */
@@ -42,8 +48,11 @@ struct sneck_link {
     bool answered;                   /* this connection has answered once */
     bool may_commit;                 /* on it MULTI and EXEC are known to be allowed */
     bool pinned;                     /* what is queued is for this connection alone */
+    bool ends;                       /* it is being freed: nothing is sent any more */
     const struct script *known[SCRIPTS_KNOWN]; /* this connection has run them by their SHA-1 */
     size_t known_count;
+    struct telling told_scripts[SCRIPTS_KNOWN]; /* on this connection, the last time */
+    size_t told_count;
 
     /* The ops on this link: under way; ended, and not yet told by
      * sneck_link_ended(); told. */
@@ -57,6 +66,7 @@ struct sneck_link {
     int fail_status;                 /* of the last failure, with its message */
     char fail_code[CODE_SIZE];
     char fail_text[SNECK_ERROR_SIZE];
+    size_t fail_why;                 /* where in it the address ends and the words begin */
 };
 
 /* Queues a command; its reply goes to op's class, or is swallowed when op is
@@ -91,9 +101,6 @@ size_t sneck__link_poll(const sneck_link *link, struct pollfd *fds);
 /* When it is to be stepped at the latest; NEVER_MS: when a descriptor is ready. */
 int64_t sneck__link_due_ms(const sneck_link *link);
 
-/* The server behind this connection has the script, as far as was heard from it. */
-bool sneck__link_knows(const sneck_link *link, const struct script *script);
-
 /* What was queued last runs this script: its answer tells that the server has it. */
 void sneck__link_note_script(sneck_link *link, const struct script *script);
 
@@ -102,6 +109,20 @@ bool sneck__link_stuck(const sneck_link *link);
 
 /* Until when what was asked last may be waited for, where no op waits for it. */
 int64_t sneck__link_linger_ms(const sneck_link *link);
+
+/* What is queued for a connection that is not there yet is never sent. All of it belongs
+ * to no op any more. */
+void sneck__link_drop_unsent_one(sneck_link *link);
+
+/* link_scripts.c: the server behind this connection has the script, as far as was heard
+ * from it. */
+bool sneck__link_knows(const sneck_link *link, const struct script *script);
+void sneck__link_learn(sneck_link *link, const struct script *script);
+
+/* The next request has the script's text; and such a request is under way, so that what is
+ * sent from now on may name the script. */
+void sneck__link_tell(sneck_link *link, const struct script *script);
+bool sneck__link_is_telling(const sneck_link *link, const struct script *script);
 
 /* Reads what came while it was idle in the pool with replies still to come. */
 void sneck__link_catch_up_one(sneck_link *link);
@@ -123,13 +144,15 @@ struct readable sneck__link_readable(const sneck_link *link, const struct pollfd
 /* As sneck_link_timeout_ms(), whatever has ended: for whoever waits for one op. */
 int64_t sneck__link_timeout_ms(const sneck_link *link);
 
-/* Nothing waits to be sent. */
-bool sneck__link_written(const sneck_link *link);
-
 /* Something waits to be sent on a connection that is being made. */
 bool sneck__link_is_connecting(const sneck_link *link);
 
-/* To who takes it out of the pool: reads what has come meanwhile. */
+/* Sends what is queued where there is a connection, as far as that does not block. */
+void sneck__link_flush_all(sneck_link *link);
+
+/* To who takes it out of the pool: forgets what nobody has sent, and reads what has come
+ * meanwhile. */
+void sneck__link_drop_unsent(sneck_link *link);
 void sneck__link_catch_up(sneck_link *link);
 
 /* Gives up the connections where a reply is outstanding. */

@@ -39,8 +39,7 @@ void sneck__link_step(sneck_link *link, struct readable readable)
         sneck__link_take(link->members[i], has_bit(readable.commands, i),
                          has_bit(readable.inbox, i));
     fire_timers(link);
-    for (size_t i = 0; i < link->member_count; i++)
-        sneck__link_flush(link->members[i]);
+    sneck__link_flush_all(link);
 }
 
 void sneck_link_step(sneck_link *link)
@@ -139,12 +138,16 @@ int64_t sneck_link_timeout_ms(const sneck_link *link)
     return until > 0 ? wait_at_most(timeout_ms, until) : timeout_ms;
 }
 
-bool sneck__link_written(const sneck_link *link)
+void sneck__link_flush_all(sneck_link *link)
 {
     for (size_t i = 0; i < link->member_count; i++)
-        if (link->members[i]->wire.out.sent < link->members[i]->wire.out.len)
-            return false;
-    return true;
+        sneck__link_flush(link->members[i]);
+}
+
+void sneck__link_drop_unsent(sneck_link *link)
+{
+    for (size_t i = 0; i < link->member_count; i++)
+        sneck__link_drop_unsent_one(link->members[i]);
 }
 
 bool sneck__link_is_connecting(const sneck_link *link)
@@ -202,6 +205,10 @@ void sneck_link_free(sneck_link *link)
 {
     if (!link)
         return;
+    link->ends = true;
+    for (size_t i = 0; i < link->member_count; i++)
+        if (link->members[i])
+            link->members[i]->ends = true;
     for (sneck_op *op; (op = sneck__link_any_op(link));)
         sneck__op_detach(op); /* and its parts from the connections */
     if (link->members != &link->itself) {

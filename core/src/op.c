@@ -69,8 +69,9 @@ void *sneck__op_new(size_t size, const struct op_class *class, sneck_client *cli
     if (sneck__client_closed(client))
         sneck__op_end(op, SNECK_INVALID, "client of %s: it is closed",
                       client->address.text);
-    else if (op->link->client != client && (op->link->client->quorum || client->quorum))
-        sneck__op_end(op, SNECK_INVALID, "the link is not one of %s", client->address.text);
+    else if (op->link->client != client)
+        sneck__op_end(op, SNECK_INVALID, "client of %s: the link is another client's; make one for"
+                      " each client", client->address.text);
     return op;
 }
 
@@ -100,11 +101,9 @@ void sneck__op_leave_part(sneck_op *part)
     leave_link(part);
 }
 
-/* The link is being freed: nothing more can be sent. */
 void sneck__op_detach(sneck_op *op)
 {
-    if (op->status == SNECK_PENDING)
-        sneck__op_end(op, SNECK_INTERRUPTED, "its link was freed while it was under way");
+    sneck_op_cancel(op);
     leave_link(op);
 }
 
@@ -236,6 +235,24 @@ void sneck__op_send_script(sneck_op *op)
     sneck__op_send(op, (struct command){op->argc, op->argv, op->argv_len});
 }
 
+bool sneck__op_withdraw(sneck_op *op)
+{
+    sneck_link *link = op->link;
+    if (op->in_flight == 0)
+        return true;
+    if (!sneck__link_unsent(link, op))
+        return false;
+    if (link->ends)
+        return true;
+    if (!op->pooled)
+        return false;
+    sneck__link_abandon(link, op);
+    op->in_flight = 0;
+    link->answered = false; /* or else it would leave on the next connection */
+    sneck__link_fail(link, "given up before it was sent");
+    return true;
+}
+
 static void set_arg(sneck_op *op, size_t i, const char *bytes, size_t len)
 {
     op->argv[i] = bytes;
@@ -247,6 +264,7 @@ void sneck__op_compose(sneck_op *op, const struct script *script, size_t keys, s
 {
     static const char *const digits[] = {"0", "1", "2", "3"};
     op->script = script;
+    op->named_twice = false;
     op->argc = 3 + count;
     set_arg(op, 0, "EVALSHA", 7);
     set_arg(op, 1, script->sha1, 40);
@@ -267,15 +285,22 @@ bool sneck__is_noscript(const redisReply *reply)
 }
 
 /* The server does not have the script (it is new there, restarted, or its scripts
- * were flushed): EVAL runs it and makes it known. */
+ * were flushed): EVAL runs it and makes it known. Of thousands that find this out at the
+ * same time only the first sends the text, and the others once more the name. */
 static bool run_by_text(sneck_op *op, const redisReply *reply)
 {
-    bool unknown = op->script && sneck__is_noscript(reply);
-    if (unknown) {
+    const struct script *script = op->script;
+    bool unknown = script && sneck__is_noscript(reply);
+    bool again = unknown && !op->named_twice && sneck__link_is_telling(op->link, script);
+    op->named_twice = again;
+    if (unknown && !again) {
         sneck__op_as_text(op);
-        sneck__op_send_script(op);
+        sneck__link_tell(op->link, script);
     }
-    op->script = NULL;
+    if (unknown)
+        sneck__op_send_script(op);
+    if (!again)
+        op->script = NULL;
     return unknown;
 }
 
@@ -344,6 +369,17 @@ static int64_t settle_limit_ms(const sneck_op *op)
     return sneck__now_ms() + (op->link->client->quorum ? QUORUM_SETTLE_MS : SETTLE_MS);
 }
 
+/* An interrupt is asked for where nothing came, as after a signal; and now and then where
+ * something always comes. */
+static bool must_ask(bool idle, int64_t *asked_ms)
+{
+    int64_t now = sneck__now_ms();
+    bool must = idle || now - *asked_ms >= SLICE_MS;
+    if (must)
+        *asked_ms = now;
+    return must;
+}
+
 /* Steps the link until the op has ended and, after that, until what it left behind is
  * settled, or the time for that has passed. */
 static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
@@ -351,6 +387,7 @@ static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
     sneck_link *link = op->link;
     int64_t settled_ms = NEVER_MS;
     uint64_t generation = sneck_link_generation(link);
+    int64_t asked_ms = sneck__now_ms();
     struct readable readable = {0, 0};
     for (;;) {
         sneck__link_step(link, readable);
@@ -365,7 +402,8 @@ static void drive(sneck_op *op, sneck_interrupt *interrupt, void *data)
         int64_t most = pending ? SLICE_MS : settled_ms - sneck__now_ms();
         if ((!pending || interrupt) && (timeout < 0 || timeout > most))
             timeout = most;
-        if (!sneck__wait(link, -1, timeout, &readable) && pending && interrupt && interrupt(data))
+        bool idle = !sneck__wait(link, -1, timeout, &readable);
+        if (pending && interrupt && must_ask(idle, &asked_ms) && interrupt(data))
             sneck_op_cancel(op);
     }
 }
@@ -386,7 +424,9 @@ void sneck_op_cancel(sneck_op *op)
     if (op->class->cancel)
         op->class->cancel(op);
     if (op->status == SNECK_PENDING)
-        sneck__op_end(op, SNECK_INTERRUPTED, "cancelled before it was done");
+        sneck__op_end(op, SNECK_INTERRUPTED, op->link->ends
+                      ? "its link was freed while it was under way"
+                      : "cancelled before it was done");
 }
 
 int sneck_op_status(const sneck_op *op)

@@ -52,6 +52,7 @@ struct sneck_op {
 
     /* The script under way, kept for EVAL should the server not know it. */
     const struct script *script;
+    bool named_twice;           /* it was sent once more by its SHA-1 */
     const char *argv[3 + SCRIPT_WORDS_MAX];
     size_t argv_len[3 + SCRIPT_WORDS_MAX];
     size_t argc;
@@ -82,6 +83,10 @@ void sneck__op_set_timer(sneck_op *op, int64_t due_ms);
 
 /* Sends one command for the op; ends it with NO_MEMORY where that fails. */
 void sneck__op_send(sneck_op *op, struct command command);
+
+/* Makes sure that the request under way is never done. False: it may have been, or may be
+ * yet, since other ops have queued theirs around it. */
+bool sneck__op_withdraw(sneck_op *op);
 
 /* Keeps a script with its words, which are so many keys, then arguments; and sends it. All
  * bytes must stay until its reply is there. Composed, op->argv are the words of EVALSHA;
@@ -125,6 +130,6 @@ void sneck__op_lost(sneck_op *op, bool sent);
 void sneck__op_timer(sneck_op *op);
 void sneck__op_wake(sneck_op *op);
 bool sneck__op_message(sneck_op *op, const char *message, size_t len);
-void sneck__op_detach(sneck_op *op);
+void sneck__op_detach(sneck_op *op); /* also from one that ends: nothing more is sent */
 
 #endif

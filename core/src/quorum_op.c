@@ -79,11 +79,10 @@ static void keep_why(struct member *m, const char *text)
     m->why = m->op.error ? m->op.error : "out of memory";
 }
 
-/* The link's words begin with its address. */
 static void fail_lost(struct member *m, bool sent)
 {
     const sneck_link *link = m->op.link;
-    keep_why(m, link->fail_text + strlen(link->client->address.text) + 2);
+    keep_why(m, link->fail_text + link->fail_why);
     m->doubtful = sent;
     m->whole->refused += link->fail_status != SNECK_CONNECTION;
     sneck__quorum_speak(m, FAILED);

@@ -66,6 +66,10 @@ static void release_lost(sneck_op *op, bool sent)
 static void release_cancel(sneck_op *op)
 {
     struct release *r = (struct release *)op;
+    if (sneck__op_withdraw(op)) {
+        sneck__lock_undo_release(r->base.lock, r->token, r->token_len, r->deadline_ms);
+        return;
+    }
     sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while its release was under way; release"
                   " again to be certain", r->base.lock->what);
     doubt_release(r);

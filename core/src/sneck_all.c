@@ -27,6 +27,7 @@
 #include "legacy.c"
 #include "link.c"
 #include "link_members.c"
+#include "link_scripts.c"
 #include "listeners.c"
 #include "lock.c"
 #include "lock_op.c"

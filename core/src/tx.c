@@ -271,7 +271,7 @@ static void return_link(sneck_tx *tx)
         sneck__op_detach(op);
     if (tx->watching || tx->unclean) {
         if (!tx->unclean && !sneck__link_quiet(link))
-            sneck__link_step(link, (struct readable){0, 0});
+            sneck__link_flush_all(link);
         sneck__tx_close(tx);
     }
     link->pinned = false;

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 
 #define DB_MAX 1000000
+#define HOST_MAX 255 /* of a name, as DNS has it */
 
 /* A piece of the url: from `at` up to `end`. */
 struct piece {
@@ -159,7 +160,10 @@ static int read_host(struct address *a, struct piece *rest, char *error)
     static const char here[] = "localhost";
     if (host.at == host.end)
         host = (struct piece){here, &here[sizeof here - 1]};
-    return decode(&a->host, host, error);
+    int rc = decode(&a->host, host, error);
+    if (rc == SNECK_OK && strlen(a->host) > HOST_MAX)
+        rc = refuse_url(error, "the host is longer than 255 bytes");
+    return rc;
 }
 
 static int read_tcp(struct address *a, struct piece rest, char *error)

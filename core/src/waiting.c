@@ -370,8 +370,20 @@ bool sneck__wait_reply(struct acquire *a, const redisReply *reply)
     return true;
 }
 
+/* Nobody is there to be asked, as others on this link have just found. */
+static bool is_too_early(const struct acquire *a)
+{
+    const struct wire *wire = &a->base.op.link->wire;
+    return a->phase == PAUSING && wire->state == WIRE_CLOSED &&
+           sneck__now_ms() < wire->retry_ms && sneck__acquire_time_left(a);
+}
+
 void sneck__wait_timer(struct acquire *a)
 {
+    if (is_too_early(a)) {
+        set_timer(a, a->base.op.link->wire.retry_ms - sneck__now_ms());
+        return;
+    }
     if (a->phase == QUEUED || a->phase == PAUSING)
         atomic_fetch_add(&a->base.lock->counters->polls, 1);
     sneck__wait_next(a);

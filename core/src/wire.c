@@ -22,7 +22,24 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define PAUSE_MIN_MS 50    /* after a connection that was of no use */
+#define PAUSE_MAX_MS 1000  /* doubled up to this */
+
 /* ------------------------------------------------------------------- closing */
+
+static void prove(struct wire *w)
+{
+    w->proven = true;
+    w->pause_ms = 0;
+}
+
+static void note_end(struct wire *w)
+{
+    int64_t twice = 2 * w->pause_ms < PAUSE_MAX_MS ? 2 * w->pause_ms : PAUSE_MAX_MS;
+    if (!w->proven)
+        w->pause_ms = twice < PAUSE_MIN_MS ? PAUSE_MIN_MS : twice;
+    w->retry_ms = sneck__later_ms(sneck__now_ms(), w->pause_ms);
+}
 
 void sneck__wire_close(struct wire *w)
 {
@@ -46,6 +63,7 @@ void sneck__wire_fail(struct wire *w, int status, const char *code, const char *
     if (w->state != WIRE_READY)
         sneck__client_reached(w->client, false);
     sneck__wire_close(w);
+    note_end(w);
     w->owner->failed(w, status, code, why);
 }
 
@@ -178,6 +196,7 @@ void sneck__wire_open(struct wire *w)
     const char *why = NULL;
     w->end_ms = sneck__later_ms(sneck__now_ms(), client->connect_timeout_ms);
     w->places.count = w->places.next = 0;
+    w->proven = false;
     if (!client->address.path)
         why = sneck__client_places(w->client, &w->places);
     if (why)
@@ -224,6 +243,7 @@ static void take_greeting(struct wire *w, redisReply *reply)
         snprintf(why, sizeof why, "%s", reply->str);
         sneck__wire_fail(w, SNECK_SERVER, code, why);
     } else if (--w->greetings == 0) {
+        prove(w);
         become_ready(w);
     }
     freeReplyObject(reply);
@@ -243,6 +263,7 @@ static void parse(struct wire *w)
         } else if (w->state == WIRE_GREETING) {
             take_greeting(w, reply);
         } else {
+            prove(w);
             w->owner->reply(w, reply);
         }
     }

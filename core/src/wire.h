@@ -45,6 +45,9 @@ struct wire {
     struct places places;            /* the host's addresses, while connecting */
     int64_t limit_ms;                /* when this address, or the greeting, is overdue */
     int64_t end_ms;                  /* when connecting as a whole is */
+    bool proven;                     /* this connection has been of use */
+    int64_t pause_ms;                /* after the last ones that were of none; else 0 */
+    int64_t retry_ms;                /* who is in no hurry opens it no earlier */
 };
 
 /* Starts to connect. */

@@ -102,6 +102,83 @@ static void a_release_cancelled_in_flight_is_unknown_and_can_be_repeated(void **
     sneck_op_free(gate);
 }
 
+/* Nothing connects yet, so all that is cancelled may still leave. */
+static void what_may_still_leave_is_unknown_when_it_is_cancelled(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op *op = START(scene->client, scene->link, "INCR", "count"), *force = NULL;
+    assert_int_equal(sneck_lock_force_release_start(&force, scene->lock, scene->link), SNECK_OK);
+    sneck_op_cancel(op);
+    sneck_op_cancel(force);
+    assert_int_equal(sneck_op_status(op), SNECK_UNKNOWN);
+    assert_int_equal(sneck_op_status(force), SNECK_UNKNOWN);
+    settle(scene->client, scene->link);
+    assert_value(scene->other, "count", "1");
+    sneck_op_free(op);
+    sneck_op_free(force);
+}
+
+static void what_cannot_leave_any_more_is_interrupted(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op *op = START(scene->client, NULL, "INCR", "count"), *release = NULL;
+    sneck_op_cancel(op);
+    assert_int_equal(sneck_op_status(op), SNECK_INTERRUPTED);
+    sneck_op_wait(op, NULL, NULL);
+    sneck_op_free(op);
+    assert_int_equal(sneck_lock_acquire(scene->lock, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_release_start(&release, scene->lock, scene->next), SNECK_OK);
+    sneck_link_free(scene->next); /* before it has sent anything */
+    scene->next = NULL;
+    assert_int_equal(sneck_op_status(release), SNECK_INTERRUPTED);
+    assert_true(sneck_lock_remaining_ms(scene->lock) > 0);
+    sneck_op_free(release);
+    assert_int_equal(sneck_lock_release(scene->lock), SNECK_OK);
+    assert_false(key_exists(scene->other, "count"));
+}
+
+/* To connect could take its time, as where a name has to be resolved. */
+static void an_op_that_is_freed_at_once_opens_no_connection(void **state)
+{
+    struct scene *scene = *state;
+    sneck_client *fresh = new_client();
+    sneck_lock *lock = new_lock(fresh, "door", 60000);
+    sneck_op *op = NULL;
+    int64_t before = server_number(scene->other, "stats", "total_connections_received");
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, NULL, 0), SNECK_OK);
+    sneck_op_free(op);
+    sneck_op_free(START(fresh, NULL, "INCR", "count"));
+    sneck_lock_free(lock);
+    sneck_client_free(fresh);
+    assert_int_equal(server_number(scene->other, "stats", "total_connections_received"), before);
+    assert_false(key_exists(scene->other, "door"));
+}
+
+/* The server has done it, and the answer is never read. */
+static void a_release_under_way_on_a_link_that_is_freed_is_no_loss(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op *release = NULL;
+    sneck_stats stats;
+    assert_int_equal(sneck_lock_acquire(scene->lock, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_release(scene->lock), SNECK_OK); /* the server knows the script */
+    assert_int_equal(sneck_lock_acquire(scene->lock, 0), SNECK_OK);
+    settle(scene->client, scene->next);
+    sneck_op *count = START(scene->client, scene->next, "INCR", "count");
+    assert_int_equal(sneck_lock_release_start(&release, scene->lock, scene->next), SNECK_OK);
+    sneck_link_step(scene->next);
+    UNTIL(key_exists(scene->other, "count"));
+    sneck_link_free(scene->next);
+    scene->next = NULL;
+    assert_int_equal(sneck_op_status(count), SNECK_UNKNOWN);
+    assert_int_equal(sneck_op_status(release), SNECK_UNKNOWN);
+    sneck_op_free(count);
+    sneck_op_free(release);
+    assert_int_equal(sneck_lock_release(scene->lock), SNECK_OK);
+    sneck_client_stats(&stats, scene->client);
+    assert_int_equal(stats.losses, 0);
+}
+
 static void a_late_reply_is_not_read_by_a_later_op(void **state)
 {
     struct scene *scene = *state;
@@ -159,6 +236,10 @@ int main(void)
         TEST(an_acquire_cancelled_before_it_was_sent_leaves_no_key),
         TEST(a_cancelled_acquire_can_be_repeated),
         TEST(a_release_cancelled_in_flight_is_unknown_and_can_be_repeated),
+        TEST(what_may_still_leave_is_unknown_when_it_is_cancelled),
+        TEST(what_cannot_leave_any_more_is_interrupted),
+        TEST(an_op_that_is_freed_at_once_opens_no_connection),
+        TEST(a_release_under_way_on_a_link_that_is_freed_is_no_loss),
         TEST(a_late_reply_is_not_read_by_a_later_op),
         TEST(cancelling_an_op_that_has_ended_changes_nothing),
         TEST(an_interrupt_ends_a_wait_and_leaves_no_key),

@@ -157,7 +157,7 @@ static void a_cancelled_acquire_leaves_nothing(void **state)
     sneck_op_cancel(op);
     assert_int_equal(sneck_op_status(op), SNECK_INTERRUPTED);
     sneck_op_free(op);
-    settle(scene->other, scene->link);
+    settle(scene->client, scene->link);
     assert_nothing_is_left(scene);
     sneck_lock_free(lock);
 }

@@ -182,6 +182,34 @@ static void a_command_lost_on_the_way_is_unknown_and_the_next_one_works(void **s
     settle(scene->client, scene->link);
 }
 
+static void assert_refused(sneck_op *op)
+{
+    assert_int_equal(sneck_op_status(op), SNECK_INVALID);
+    assert_non_null(strstr(sneck_op_error(op), "another client's"));
+    sneck_op_free(op);
+}
+
+/* Its server may be another one, where the lock is free. */
+static void a_link_of_another_client_is_refused(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op *op = NULL;
+    assert_int_equal(sneck_lock_acquire_start(&op, scene->held, scene->link, 0), SNECK_OK);
+    assert_refused(op);
+    assert_int_equal(sneck_lock_holder_start(&op, scene->held, scene->link), SNECK_OK);
+    assert_refused(op);
+    assert_int_equal(sneck_lock_force_release_start(&op, scene->held, scene->link), SNECK_OK);
+    assert_refused(op);
+    assert_refused(START(scene->other, scene->link, "SET", "door", "mine"));
+    assert_true(sneck_link_quiet(scene->link));
+    assert_int_equal(sneck_lock_acquire(scene->held, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_extend_start(&op, scene->held, scene->link, 0), SNECK_OK);
+    assert_refused(op);
+    assert_int_equal(sneck_lock_release_start(&op, scene->held, scene->link), SNECK_OK);
+    assert_refused(op);
+    assert_int_equal(sneck_lock_release(scene->held), SNECK_OK);
+}
+
 static void an_argument_that_is_not_valid_gives_an_op_that_has_ended(void **state)
 {
     struct scene *scene = *state;
@@ -211,6 +239,7 @@ int main(void)
         TEST(ops_of_a_freed_link_end_as_interrupted),
         TEST(a_link_connects_again_when_its_connection_is_gone),
         TEST(a_command_lost_on_the_way_is_unknown_and_the_next_one_works),
+        TEST(a_link_of_another_client_is_refused),
         TEST(an_argument_that_is_not_valid_gives_an_op_that_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
