@@ -402,9 +402,9 @@ bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len)
 
 void sneck__lock_note_moved(sneck_lock *lock)
 {
-    enter(lock);
+    sneck__lock_enter(lock);
     lock->moved = lock->lost;
-    leave(lock);
+    sneck__lock_exit(lock);
 }
 
 /* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
