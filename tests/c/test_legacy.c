@@ -35,6 +35,20 @@ static void fair_and_fence_are_refused(void **state)
     assert_null(lock);
 }
 
+static void try_lock_and_its_release_leave_the_servers_word(void **state)
+{
+    struct scene *scene = *state;
+    DO(scene->client, "HSET", "hash", "field", "value");
+    assert_int_equal(sneck_release_lock(scene->client, "hash", 4, "mine", 4, NULL), SNECK_SERVER);
+    assert_string_equal(sneck_client_server_code(scene->client), "WRONGTYPE");
+    assert_int_equal(sneck_try_lock(scene->client, "", 0, "mine", 4, 1000, 0, NULL),
+                     SNECK_INVALID);
+    assert_string_equal(sneck_client_server_code(scene->client), "");
+    assert_int_equal(sneck_try_lock(scene->client, "hash", 4, "mine", 4, 1000, 0, NULL),
+                     SNECK_SERVER);
+    assert_string_equal(sneck_client_server_code(scene->client), "WRONGTYPE");
+}
+
 static void it_cannot_be_a_guard(void **state)
 {
     struct scene *scene = *state;
@@ -169,6 +183,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_cannot_be_a_guard, set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(a_clone_is_of_the_same_kind, set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(nobody_is_known_to_wait, set_up_free, tear_down),
+        cmocka_unit_test_setup_teardown(try_lock_and_its_release_leave_the_servers_word,
+                                        set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(a_time_of_another_is_told, set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(an_extend_tells_it_too_and_the_release_behind_it,
                                         set_up_free, tear_down),

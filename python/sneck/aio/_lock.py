@@ -298,9 +298,7 @@ class Lock:
         except Exception as loss:  # noqa: BLE001 - whatever it is, the body's comes first
             _attach(error, loss)
 
-    async def _leave_lost(
-        self, body: Body, error: BaseException | None, lease: int | None
-    ) -> None:
+    async def _leave_lost(self, body: Body, error: BaseException | None, lease: int | None) -> None:
         """End a body that was cancelled for its lock's loss."""
         driver = self._client._driver()
         driver.begin(self._start_leaving(driver, lease))  # whether it is ours makes no difference
