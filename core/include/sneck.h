@@ -353,7 +353,7 @@ SNECK_API void sneck_waiters_free(sneck_waiter *waiters);
  * not learns of it only at its release. *out tells whether it was held. Blocks
  * for one round trip.
  *
- *   OK         nobody held it, or nobody does, or whoever waited first
+ *   OK         it is free now, or whoever waited first has it
  *   UNKNOWN    the reply was lost, so it may have been taken away. Ask who holds it
  *              before another try: that would take it from the next one, too
  *   QUORUM     of a quorum: too few servers answered
