@@ -230,7 +230,7 @@ static PyMethodDef methods[] = {
                 "the\nnumber of who calls, None: it is the thread.") },
     { "_legacy_lock", CORE_METHOD(core_client_legacy_lock), METH_FASTCALL,
       PyDoc_STR("_legacy_lock($self, cls, name, ttl, wait, label, fair, poll, renew, "
-                "max_hold,\n             fence, listens, /)\n--\n\n"
+                "max_hold,\n             fence, listens, milliseconds, /)\n--\n\n"
                 "Make a timestamp lock of the class `cls`; nothing is sent.") },
     { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
       PyDoc_STR("_adopt($self, cls, name, token, ttl, wait, label, fair, poll, renew, "
