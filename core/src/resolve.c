@@ -10,8 +10,8 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-#define PAUSE_MIN_MS 1000
-#define PAUSE_MAX_MS 30000
+#define LOOKUP_MIN_MS 1000
+#define LOOKUP_MAX_MS 30000
 
 const char *sneck__resolve(struct places *out, const char *host)
 {
@@ -42,7 +42,7 @@ static const char *recall(const struct known_places *known, struct places *out)
 
 static int64_t at_least(int64_t ms)
 {
-    return ms < PAUSE_MIN_MS ? PAUSE_MIN_MS : ms;
+    return ms < LOOKUP_MIN_MS ? LOOKUP_MIN_MS : ms;
 }
 
 /* Until a first lookup has ended, whoever comes looks for himself: it may be quick. Later, while
@@ -64,7 +64,7 @@ const char *sneck__note_places(struct known_places *known, struct places *found,
                                const char *why)
 {
     int64_t pause = at_least(2 * known->pause_ms);
-    known->pause_ms = pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
+    known->pause_ms = pause < LOOKUP_MAX_MS ? pause : LOOKUP_MAX_MS;
     known->next_ms = sneck__later_ms(sneck__now_ms(), known->pause_ms);
     known->asked = true;
     known->work = !why;

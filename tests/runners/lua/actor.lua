@@ -381,12 +381,8 @@ end
 
 function verbs.force_release(self, words)
   local client, name = self:made(), arguments.read(words, 1)[1]
-  local lock, held, failure = self.locks[name], nil, nil
-  if lock then
-    held, failure = try(lock.force_release, lock)
-  else
-    held, failure = try(client.force_release, client, name)
-  end
+  local owner = self.locks[name] or client
+  local held, failure = try(owner.force_release, owner, owner == client and name or nil)
   return failure or outcome.yes(held)
 end
 
