@@ -227,10 +227,7 @@ static PyMethodDef methods[] = {
                 "Make a re-entrant lock of the class `cls`; nothing is sent. `owner` gives "
                 "the\nnumber of who calls, None: it is the thread.") },
     { "_legacy_lock", CORE_METHOD(core_client_legacy_lock), METH_FASTCALL,
-      PyDoc_STR("_legacy_lock($self, cls, name, options, milliseconds, /)
---
-
-"
+      PyDoc_STR("_legacy_lock($self, cls, name, options, milliseconds, /)\n--\n\n"
                 "Make a timestamp lock of the class `cls`; nothing is sent.") },
     { "_adopt", CORE_METHOD(core_client_adopt), METH_FASTCALL,
       PyDoc_STR("_adopt($self, cls, name, options, token, /)\n--\n\n"
