@@ -2,7 +2,7 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "e3085f635908c005b529a5874d6a48e0c9da5ebb",
+    "2ffcb333153c80e090a445cc87260e112a0d6a4e",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
@@ -14,6 +14,10 @@ static const struct script script_acquire = {
     "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
     "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
     "return set.err and set or fence\n"
+    "end\n"
+    "local function put_back(since, member)\n"
+    "redis.call('ZADD', KEYS[2], since, member)\n"
+    "redis.call('PEXPIRE', KEYS[2], 60000)\n"
     "end\n"
     "local function grant(own, keep, mark)\n"
     "local here, sent = (mark or ''):match('^(%S+) (%d+)$')\n"
@@ -34,7 +38,7 @@ static const struct script script_acquire = {
     "elseif token then\n"
     "local heard = redis.pcall('PUBSUB', 'NUMSUB', inbox)\n"
     "if heard.err then\n"
-    "redis.call('ZADD', KEYS[2], since, member)\n"
+    "put_back(since, member)\n"
     "return false\n"
     "end\n"
     "if heard[2] > 0 then\n"
@@ -52,7 +56,7 @@ static const struct script script_acquire = {
     "local told = redis.pcall('PUBLISH', inbox, message)\n"
     "if type(told) == 'table' then\n"
     "redis.call('DEL', KEYS[1])\n"
-    "redis.call('ZADD', KEYS[2], since, member)\n"
+    "put_back(since, member)\n"
     "return false\n"
     "end\n"
     "local following = frozen and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
@@ -138,7 +142,7 @@ static const struct script script_extend = {
 
 static const struct script script_force_release = {
     "force_release",
-    "c969e05cce278a72447a4234a9d9a0fff8c12515",
+    "c0557b11d0f38fad827e95f1ca5f885264d1582e",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
@@ -150,6 +154,10 @@ static const struct script script_force_release = {
     "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
     "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
     "return set.err and set or fence\n"
+    "end\n"
+    "local function put_back(since, member)\n"
+    "redis.call('ZADD', KEYS[2], since, member)\n"
+    "redis.call('PEXPIRE', KEYS[2], 60000)\n"
     "end\n"
     "local function grant(own, keep, mark)\n"
     "local here, sent = (mark or ''):match('^(%S+) (%d+)$')\n"
@@ -170,7 +178,7 @@ static const struct script script_force_release = {
     "elseif token then\n"
     "local heard = redis.pcall('PUBSUB', 'NUMSUB', inbox)\n"
     "if heard.err then\n"
-    "redis.call('ZADD', KEYS[2], since, member)\n"
+    "put_back(since, member)\n"
     "return false\n"
     "end\n"
     "if heard[2] > 0 then\n"
@@ -188,7 +196,7 @@ static const struct script script_force_release = {
     "local told = redis.pcall('PUBLISH', inbox, message)\n"
     "if type(told) == 'table' then\n"
     "redis.call('DEL', KEYS[1])\n"
-    "redis.call('ZADD', KEYS[2], since, member)\n"
+    "put_back(since, member)\n"
     "return false\n"
     "end\n"
     "local following = frozen and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"
@@ -260,7 +268,7 @@ static const struct script script_raise_fence = {
 
 static const struct script script_release = {
     "release",
-    "d5bfcc3beb57835c152d4d4c2e0ea5f81786887b",
+    "364c774885750a623b63b4b388ebb83f1e3c4db9",
     3,
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
@@ -272,6 +280,10 @@ static const struct script script_release = {
     "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
     "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
     "return set.err and set or fence\n"
+    "end\n"
+    "local function put_back(since, member)\n"
+    "redis.call('ZADD', KEYS[2], since, member)\n"
+    "redis.call('PEXPIRE', KEYS[2], 60000)\n"
     "end\n"
     "local function grant(own, keep, mark)\n"
     "local here, sent = (mark or ''):match('^(%S+) (%d+)$')\n"
@@ -292,7 +304,7 @@ static const struct script script_release = {
     "elseif token then\n"
     "local heard = redis.pcall('PUBSUB', 'NUMSUB', inbox)\n"
     "if heard.err then\n"
-    "redis.call('ZADD', KEYS[2], since, member)\n"
+    "put_back(since, member)\n"
     "return false\n"
     "end\n"
     "if heard[2] > 0 then\n"
@@ -310,7 +322,7 @@ static const struct script script_release = {
     "local told = redis.pcall('PUBLISH', inbox, message)\n"
     "if type(told) == 'table' then\n"
     "redis.call('DEL', KEYS[1])\n"
-    "redis.call('ZADD', KEYS[2], since, member)\n"
+    "put_back(since, member)\n"
     "return false\n"
     "end\n"
     "local following = frozen and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''\n"

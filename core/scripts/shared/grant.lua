@@ -11,6 +11,11 @@
 -- Returns the new holder's token; nil when nobody waits; false when this user may
 -- not do it: then the lock is given to nobody, and the waiter keeps its place.
 -- include shared/fence.lua
+local function put_back(since, member)
+    redis.call('ZADD', KEYS[2], since, member)
+    redis.call('PEXPIRE', KEYS[2], 60000)
+end
+
 local function grant(own, keep, mark)
     local here, sent = (mark or ''):match('^(%S+) (%d+)$')
     for _ = 1, 1000 do
@@ -30,7 +35,7 @@ local function grant(own, keep, mark)
         elseif token then
             local heard = redis.pcall('PUBSUB', 'NUMSUB', inbox)
             if heard.err then
-                redis.call('ZADD', KEYS[2], since, member)
+                put_back(since, member)
                 return false
             end
             if heard[2] > 0 then
@@ -48,7 +53,7 @@ local function grant(own, keep, mark)
                 local told = redis.pcall('PUBLISH', inbox, message)
                 if type(told) == 'table' then
                     redis.call('DEL', KEYS[1])
-                    redis.call('ZADD', KEYS[2], since, member)
+                    put_back(since, member)
                     return false
                 end
                 local following = frozen and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''
