@@ -204,8 +204,9 @@ SNECK_API int sneck_lock_clone(sneck_lock **out, const sneck_lock *lock);
 
 /* Frees the object, and ends its renewal. A lock still held stays on the server until
  * its ttl ends: release first. One with `renew` that is being acquired by an op is not
- * acquired any more: the op ends with INTERRUPTED, and gives back what it gets. Waits for an on_lost of this lock that is running, so
- * hold nothing that it needs; from within it, it does not wait. */
+ * acquired any more: the op ends with INTERRUPTED, and gives back what it gets. Waits for
+ * an on_lost of this lock that is running, so hold nothing that it needs; from within it,
+ * it does not wait. */
 SNECK_API void sneck_lock_free(sneck_lock *lock);
 
 /* Acquires the lock. Blocks for `wait_ms` at most: 0 tries once, SNECK_FOREVER
@@ -710,8 +711,9 @@ SNECK_API int sneck_op_wait(sneck_op *op, sneck_interrupt *interrupt,
                             void *data);
 
 /* Ends a pending op with INTERRUPTED; or with UNKNOWN, where a request whose outcome
- * matters has left or, on a link that others share, may leave yet. A cancelled acquire leaves no token: a cleanup goes out
- * behind its request, as long as the link lives and is stepped. */
+ * matters has left or, on a link that others share, may leave yet. A cancelled acquire
+ * leaves no token: a cleanup goes out behind its request, as long as the link lives and
+ * is stepped. */
 SNECK_API void sneck_op_cancel(sneck_op *op);
 
 /* Cancels if pending, and frees. Does not touch the lock. */
