@@ -65,7 +65,8 @@ SNECK_API int sneck_legacy_lock_new(sneck_lock **out, sneck_client *client,
  *   CONNECTION, SERVER, PROTOCOL, INVALID, INTERRUPTED, NO_MEMORY
  *
  * Whatever is not OK or UNKNOWN means: nothing of ours stays. `error` takes one line, or
- * is NULL; after SERVER sneck_client_server_code() has the code word. SNECK_FOREVER as timeout_ms: no limit. */
+ * is NULL; after SERVER sneck_client_server_code() has the code word. SNECK_FOREVER as
+ * timeout_ms: no limit. */
 SNECK_API int sneck_try_lock(sneck_client *client, const void *key, size_t key_len,
                              const void *value, size_t value_len, int64_t expire_ms,
                              int64_t timeout_ms, char *error);
