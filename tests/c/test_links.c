@@ -2,6 +2,7 @@
 #include "door.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define MANY 50
 
