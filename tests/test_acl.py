@@ -191,7 +191,7 @@ def test_writers_without_wakeups_take_turns_all_the_same(
         order.acquire()
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(client.update, KEY, lambda _: "ours", wait=None)
-            until(lambda: client.stats().polls)
+            until(lambda: client.stats().wakeups == "denied")
             order.release()
             assert waiting.result(LIMIT) == b"ours"
         assert client.stats().wakeups == "denied"

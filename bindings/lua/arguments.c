@@ -202,8 +202,8 @@ size_t core_check_list(lua_State *L, int level, int arg, const char *what)
         core_throw(L, level, "%s must be a table, not %s", what, luaL_typename(L, arg));
     size_t count = lua_rawlen(L, arg);
     for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
-        double key = lua_type(L, -2) == LUA_TNUMBER ? (double)lua_tonumber(L, -2) : 1;
-        if (!(key >= 1 && key <= (double)count))
+        double key = lua_type(L, -2) == LUA_TNUMBER ? (double)lua_tonumber(L, -2) : 0;
+        if (key > (double)count)
             core_throw(L, level, "%s must be a list from 1 on without holes, but there is a %g",
                        what, key);
     }
