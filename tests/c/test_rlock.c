@@ -122,18 +122,24 @@ static void ops_on_a_link_acquire_and_release_it(void **state)
     assert_false(key_exists(scene->client, "door"));
 }
 
+/* A release that is cancelled as soon as it has begun: unknown. */
+static void release_and_cancel(struct scene *scene)
+{
+    sneck_lock *lock = NULL;
+    sneck_op *op = NULL;
+    assert_int_equal(sneck_rlock_release_begin(&lock, scene->rlock, ME), SNECK_PENDING);
+    assert_int_equal(sneck_lock_release_start(&op, lock, scene->link), SNECK_OK);
+    sneck_op_cancel(op);
+    sneck_rlock_release_end(scene->rlock, ME, sneck_op_status(op));
+    sneck_op_free(op);
+}
+
 static void a_release_that_is_unknown_can_be_repeated(void **state)
 {
     struct scene *scene = *state;
     sneck_rlock *rlock = scene->rlock;
-    sneck_lock *lock = NULL;
-    sneck_op *op = NULL;
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
-    assert_int_equal(sneck_rlock_release_begin(&lock, rlock, ME), SNECK_PENDING);
-    assert_int_equal(sneck_lock_release_start(&op, lock, scene->link), SNECK_OK);
-    sneck_op_cancel(op);
-    sneck_rlock_release_end(rlock, ME, sneck_op_status(op));
-    sneck_op_free(op);
+    release_and_cancel(scene);
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_BUSY); /* it has not left yet */
     assert_int_equal(sneck_rlock_release(rlock, ME), SNECK_OK);
     assert_false(key_exists(scene->client, "door"));
@@ -146,11 +152,7 @@ static void its_owner_acquires_it_anew_behind_a_release_that_is_unknown(void **s
     sneck_lock *lock = NULL;
     sneck_op *op = NULL;
     assert_int_equal(sneck_rlock_acquire(rlock, ME, 0), SNECK_OK);
-    assert_int_equal(sneck_rlock_release_begin(&lock, rlock, ME), SNECK_PENDING);
-    assert_int_equal(sneck_lock_release_start(&op, lock, scene->link), SNECK_OK);
-    sneck_op_cancel(op);
-    sneck_rlock_release_end(rlock, ME, sneck_op_status(op));
-    sneck_op_free(op);
+    release_and_cancel(scene);
     assert_int_equal(sneck_rlock_acquire_begin(&lock, rlock, ME), SNECK_PENDING);
     assert_int_equal(sneck_lock_acquire_start(&op, lock, scene->link, 60000), SNECK_OK);
     sneck_rlock_acquire_end(rlock, ME, end_op(op));
