@@ -8,8 +8,8 @@
 #ifndef SNECK_LUA_CORE_H
 #define SNECK_LUA_CORE_H
 
-#include "compat.h"
-
+#include <lauxlib.h>
+#include <lua.h>
 #include <sneck.h>
 #include <sneck_legacy.h>
 #include <sneck_quorum.h>

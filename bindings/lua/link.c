@@ -45,7 +45,7 @@ int core_link_new(lua_State *L)
     lua_rawseti(L, -2, COMPANION_CLIENT);
     push_weak_table(L);
     lua_rawseti(L, -2, COMPANION_OPS);
-    core_set_companion(L, LINK);
+    lua_setiuservalue(L, LINK, 1);
     int status = sneck_link_new(&self->link, client->client);
     return status == SNECK_OK ? 1 : core_push_failure(L, status, "", "");
 }
@@ -56,7 +56,7 @@ int core_link_new(lua_State *L)
 static core_op *new_op(lua_State *L)
 {
     core_op *op = core_new_op(L);
-    core_get_companion(L, 1);
+    lua_getiuservalue(L, 1, 1);
     lua_rawgeti(L, -1, COMPANION_OPS);
     lua_pushlightuserdata(L, op);
     lua_pushvalue(L, -4);
@@ -90,7 +90,7 @@ static core_op *new_count_op(lua_State *L, const core_lock *lock)
         lua_createtable(L, 1, 0);
         lua_pushvalue(L, 2);
         lua_rawseti(L, -2, 1);
-        core_set_companion(L, -2);
+        lua_setiuservalue(L, -2, 1);
     }
     return op;
 }
@@ -234,7 +234,7 @@ static int link_step(lua_State *L)
 static int link_ended(lua_State *L)
 {
     core_link *self = check_link(L);
-    core_get_companion(L, 1);
+    lua_getiuservalue(L, 1, 1);
     lua_rawgeti(L, -1, COMPANION_OPS);
     sneck_op *op = sneck_link_ended(self->link);
     if (!op) {

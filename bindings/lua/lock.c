@@ -61,7 +61,7 @@ static core_lock *new_lock(lua_State *L)
         lua_pushvalue(L, arg);
         lua_rawseti(L, -2, arg);
     }
-    core_set_companion(L, -2);
+    lua_setiuservalue(L, -2, 1);
     return self;
 }
 
@@ -135,7 +135,7 @@ static int lock_clone(lua_State *L)
         [CORE_LOCK_LEGACY] = core_legacy_lock_new,
     };
     const core_lock *self = core_check_lock(L);
-    core_get_companion(L, 1);
+    lua_getiuservalue(L, 1, 1);
     int arguments = lua_gettop(L);
     lua_pushcfunction(L, makers[self->kind]);
     for (int arg = 1; arg <= ARGUMENTS; arg++)
@@ -305,7 +305,7 @@ static int lock_token(lua_State *L)
 static int lock_name(lua_State *L)
 {
     core_check_lock(L);
-    core_get_companion(L, 1);
+    lua_getiuservalue(L, 1, 1);
     lua_rawgeti(L, -1, NAME);
     return 1;
 }

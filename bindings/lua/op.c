@@ -57,7 +57,7 @@ int core_return_result(lua_State *L, int status, core_op *self)
 /* Pushes the result again from the companion table. */
 static int push_kept(lua_State *L, const core_op *self)
 {
-    core_get_companion(L, 1);
+    lua_getiuservalue(L, 1, 1);
     int table = lua_gettop(L);
     for (int i = 1; i <= self->results; i++)
         lua_rawgeti(L, table, i);
@@ -73,7 +73,7 @@ static void keep_result(lua_State *L, core_op *self)
         lua_pushvalue(L, base + i);
         lua_rawseti(L, -2, i);
     }
-    core_set_companion(L, 1);
+    lua_setiuservalue(L, 1, 1);
     self->results = count;
     close_op(self);
 }

@@ -5,17 +5,12 @@
  * wait ends when it sees that hook appear; Lua then throws by itself. */
 #include "core.h"
 
-/* Lua 5.1 does not tell its main thread: there a wait in a coroutine goes on. */
 static lua_State *main_thread(lua_State *L)
 {
-#if LUA_VERSION_NUM >= 502
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     lua_State *main = lua_tothread(L, -1);
     lua_pop(L, 1);
     return main;
-#else
-    return L;
-#endif
 }
 
 core_hook core_hook_now(lua_State *L)
