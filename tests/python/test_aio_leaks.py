@@ -154,16 +154,18 @@ def test_calls_leave_nothing_behind(server: Server, name: str, action: Action) -
                 await client.execute("PING")  # behind what was cancelled
                 await forget_timers()
 
+            async def grow() -> int:
+                tracemalloc.start()
+                try:
+                    await repeat()
+                    assert counts() == before
+                    return tracemalloc.get_traced_memory()[0]
+                finally:
+                    tracemalloc.stop()
+
             await repeat()
             before = counts()
-            tracemalloc.start()
-            try:
-                await repeat()
-                after = counts()
-                grown, _ = tracemalloc.get_traced_memory()
-            finally:
-                tracemalloc.stop()
-        assert after == before
-        assert grown < SLACK
+            # a leak grows each time, and not only once, as a table of the loop does
+            assert min([await grow() for _ in range(3)]) < SLACK
 
     run_on(asyncio.new_event_loop, main)

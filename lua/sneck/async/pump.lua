@@ -206,9 +206,13 @@ local function await_alone(self, op, goes_on)
 end
 
 --- As await(), for an op of a transaction. When the coroutine is closed, the op is
--- cancelled.
+-- cancelled. Where none could begin since the client was closed, the transaction had begun
+-- before that, and is interrupted.
 function pump:await_step(op, ...)
-    if not op then
+    if not op and self.closed then
+        return nil, "transaction: the client was closed under way; nothing was written",
+            "INTERRUPTED"
+    elseif not op then
         return nil, ...
     elseif not op:step() then
         await_alone(self, op, false)
