@@ -85,13 +85,12 @@ void sneck__acquire_found_busy(struct acquire *a)
     a->contended = true;
 }
 
-/* For each end of an op; the first one counts. */
+/* Once for each op, where it ends. */
 static void count_wait(struct acquire *a)
 {
-    if (a->contended && !a->wait_counted)
+    if (a->contended)
         atomic_fetch_add(&a->base.lock->counters->wait_ms,
                          (uint64_t)(sneck__now_ms() - a->begun_ms));
-    a->wait_counted = true;
 }
 
 /* Not to be undone: the value may be another's. */
@@ -100,9 +99,7 @@ static void end_in_doubt(struct acquire *a, const char *why)
     sneck__op_end(&a->base.op, SNECK_UNKNOWN, "%s: %s, so it may be ours; release it with its value"
                   " if nobody else uses that, or let it expire", a->base.lock->what, why);
     clean_up(a);
-    count_wait(a);
 }
-
 
 void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
 {
@@ -154,12 +151,12 @@ static void end_too_slow(struct acquire *a)
 {
     if (a->in_doubt) {
         end_in_doubt(a, "the server's answer took longer than the expiry");
-        return;
+    } else {
+        clean_up(a);
+        sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: the server's answer took longer than the"
+                      " ttl of %lld ms; use a longer one", a->base.lock->what,
+                      (long long)a->base.lock->ttl_ms);
     }
-    clean_up(a);
-    sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: the server's answer took longer than the ttl"
-                  " of %lld ms; use a longer one", a->base.lock->what,
-                  (long long)a->base.lock->ttl_ms);
     count_wait(a);
 }
 
@@ -186,12 +183,11 @@ static void end_unknown(struct acquire *a)
 
 /* ----------------------------------------------------------- events of the op */
 
-/* A server that has just started, or runs a long script, will answer later. */
 static bool passes_by_itself(const redisReply *reply)
 {
     char code[CODE_SIZE];
     sneck__code_word(code, reply->str, (size_t)reply->len);
-    return strcmp(code, "LOADING") == 0 || strcmp(code, "BUSY") == 0;
+    return sneck__code_passes(code);
 }
 
 static void set_reply(struct acquire *a, const redisReply *reply)
@@ -214,11 +210,11 @@ static void fail_waiting(struct acquire *a, const redisReply *reply)
 {
     if (a->in_doubt) {
         end_in_doubt(a, "a reply was lost, and the server refuses to tell more");
-        return;
+    } else {
+        if (a->queued_ms || a->uncertain)
+            clean_up(a);
+        sneck__op_end_reply(&a->base.op, reply, a->base.lock->what);
     }
-    if (a->queued_ms || a->uncertain)
-        clean_up(a);
-    sneck__op_end_reply(&a->base.op, reply, a->base.lock->what);
     count_wait(a);
 }
 

@@ -24,7 +24,6 @@ struct acquire {
     bool answered;                  /* the server was there once */
     bool uncertain;                 /* a lost request may have taken the lock */
     bool contended;                 /* it was found busy */
-    bool wait_counted;              /* for how long, too */
     bool in_doubt;                  /* a lost request may have set the key to a chosen value */
     uint32_t random;
     int64_t holder_ttl_ms;          /* of whoever had it when we asked last */

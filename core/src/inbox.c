@@ -78,8 +78,7 @@ static bool is_full(const char *why)
 
 static bool refused_for_good(int status, const char *code, const char *why)
 {
-    return status == SNECK_SERVER && strcmp(code, "LOADING") != 0 && strcmp(code, "BUSY") != 0 &&
-           !is_full(why);
+    return status == SNECK_SERVER && !sneck__code_passes(code) && !is_full(why);
 }
 
 static void inbox_failed(struct wire *wire, int status, const char *code, const char *why)

@@ -88,18 +88,13 @@ static void fail_lost(struct member *m, bool sent)
     sneck__quorum_speak(m, FAILED);
 }
 
-static bool is_passing(const char *code)
-{
-    return strcmp(code, "LOADING") == 0 || strcmp(code, "BUSY") == 0;
-}
-
 static void fail_reply(struct member *m, const redisReply *reply)
 {
     char code[CODE_SIZE], text[SNECK_ERROR_SIZE];
     if (reply->type == REDIS_REPLY_ERROR) {
         sneck__code_word(code, reply->str, (size_t)reply->len);
         snprintf(text, sizeof text, "%.200s%s", reply->str, sneck__advice(code, reply->str));
-        m->whole->refused += !is_passing(code);
+        m->whole->refused += !sneck__code_passes(code);
     } else {
         snprintf(text, sizeof text, "a reply of an unexpected type");
         m->whole->refused++;

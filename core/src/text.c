@@ -50,3 +50,8 @@ void sneck__code_word(char out[CODE_SIZE], const char *text, size_t len)
     memcpy(out, text, n);
     out[n] = '\0';
 }
+
+bool sneck__code_passes(const char *code)
+{
+    return strcmp(code, "LOADING") == 0 || strcmp(code, "BUSY") == 0;
+}

@@ -1,6 +1,7 @@
 #ifndef SNECK_TEXT_H
 #define SNECK_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Room for a quoted name in a message. */
@@ -19,5 +20,8 @@ void sneck__message(char *error, const char *format, ...);
 
 /* Copies the code word that an error reply starts with. */
 void sneck__code_word(char out[CODE_SIZE], const char *text, size_t len);
+
+/* A server that has just started, or runs a long script, will answer later. */
+bool sneck__code_passes(const char *code);
 
 #endif
