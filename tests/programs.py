@@ -21,7 +21,8 @@ BUILD = TOP / os.environ.get("SNECK_BUILD", "build/cmake")
 LUA_TREE = TOP / os.environ.get("SNECK_LUA_TREE", "build/rock")
 PYTHON = [sys.executable]
 LUA = ["lua5.4"]
-NODE_MODULES = TOP / "build/node/node_modules"  # there if npm is
+NODE = Path(sys.executable).with_name("node")
+NODE_MODULES = TOP / "build/node/node_modules"
 SERVERS = [name for name in ("redis-server", "valkey-server") if shutil.which(name)]
 
 
