@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from leases import wait_until
 
 import sneck
 from sneck.testing import Server
-
-LIMIT = 30.0  # seconds; what does not happen by then never will
 
 _numbers = itertools.count()
 
@@ -51,14 +49,6 @@ def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in started:
         with process:
             process.kill()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait until something comes true that must."""
-    deadline = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 @pytest.fixture

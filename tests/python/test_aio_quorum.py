@@ -16,7 +16,7 @@ import sneck.aio
 from sneck.testing import Server
 
 Run = Callable[[Callable[[], Coroutine[Any, Any, Any]]], Any]
-TTL = 0.4
+TTL = 3.0  # of leases that are to be lost; each server has a twentieth of it to answer
 
 
 @pytest.fixture(params=LOOPS)

@@ -206,7 +206,8 @@ def test_a_client_that_does_everything_has_five_connections(
             waiting = asyncio.ensure_future(aio.lock(f"{name}:other").acquire())
             await until_waiting(client, f"{name}:other", 1)
             assert count() == 2
-            async with aio.lock(f"{name}:renewed", ttl=0.1):
+            async with aio.lock(f"{name}:renewed", ttl=60) as renewed:
+                await renewed.extend(30)  # which is renewed at once
                 await until(lambda: count() == 3)
             for _ in range(3):
                 await aio.update(name, lambda _: 1)

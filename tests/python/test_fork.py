@@ -12,12 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from leases import LIMIT, LONG, SHORT, wait_for_renewal
 
 import sneck
 from sneck.testing import Server
-
-TTL = 0.4
-LIMIT = 30.0
 
 
 def in_child(function: Callable[[], object]) -> None:
@@ -46,11 +44,11 @@ def check_child(server: Server, client: sneck.Client, lock: sneck.Lock) -> None:
     assert lock.acquire(blocking=False) is False
     for each in (client, sneck.connect(server.url)):
         assert each.execute("PING") == b"PONG"
-        with each.lock(f"{os.getpid()}", ttl=TTL) as own:
-            time.sleep(2 * TTL)
+        with each.lock(f"{os.getpid()}", ttl=LONG) as own:
+            wait_for_renewal(own)
             assert own.owned
         told: list[sneck.Lock] = []
-        own = each.lock(f"{os.getpid()}", ttl=TTL, on_lost=told.append, renew=True)
+        own = each.lock(f"{os.getpid()}", ttl=SHORT, on_lost=told.append, renew=True)
         own.acquire()
         each.execute("DEL", own.name)
         end = time.monotonic() + LIMIT
@@ -64,18 +62,18 @@ def test_a_child_owns_nothing(
     server: Server, client: sneck.Client, name: str, kind: Callable[..., sneck.Lock]
 ) -> None:
     told: list[sneck.Lock] = []
-    with kind(client, name, ttl=TTL, on_lost=told.append) as lock:
+    with kind(client, name, ttl=LONG, on_lost=told.append) as lock:
         token = lock.token
         in_child(lambda: check_child(server, client, lock))
         assert client.execute("GET", name) == token
         assert lock.owned
-        time.sleep(2 * TTL)
+        wait_for_renewal(lock)
         assert lock.owned
     assert told == []
 
 
 def test_a_child_that_drops_everything_disturbs_nobody(client: sneck.Client, name: str) -> None:
-    held = [client.lock(f"{name}:{number}", ttl=TTL, renew=True) for number in range(5)]
+    held = [client.lock(f"{name}:{number}", ttl=LONG, renew=True) for number in range(5)]
     for lock in held:
         lock.acquire()
 
@@ -85,7 +83,8 @@ def test_a_child_that_drops_everything_disturbs_nobody(client: sneck.Client, nam
 
     for _ in range(5):
         in_child(drop)
-    time.sleep(2 * TTL)
+    for lock in held:
+        wait_for_renewal(lock)
     assert all(lock.owned for lock in held)
     assert client.execute("PING") == b"PONG"
 
@@ -120,13 +119,13 @@ def forked(url: str, lock: sneck.Lock, results: multiprocessing.SimpleQueue[obje
 def test_multiprocessing_by_fork(server: Server, client: sneck.Client, name: str) -> None:
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()
-    with client.lock(name, ttl=TTL) as lock:
+    with client.lock(name, ttl=LONG) as lock:
         process = context.Process(target=forked, args=(server.url, lock, results))
         process.start()
-        assert results.get() == (name, TTL, False, False)
+        assert results.get() == (name, LONG, False, False)
         process.join(LIMIT)
         assert process.exitcode == 0
-        time.sleep(2 * TTL)
+        wait_for_renewal(lock)
         assert lock.owned
 
 
@@ -144,9 +143,9 @@ if __name__ == "__main__":
     url, name = sys.argv[1:]
     client = sneck.connect(url, label="parent")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        with client.lock(name, ttl=0.4, on_lost=lost) as lock:
+        with client.lock(name, ttl=60, on_lost=lost) as lock:
             found = pool.apply(work, [lock])
-            assert found[:4] == (name, 0.4, False, False), found
+            assert found[:4] == (name, 60, False, False), found
             assert found[4].__name__ == "lost"
         assert pool.apply(work, [lock])[3]
 """

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from leases import LONG, wait_for_end, wait_for_renewal
 
 import sneck
 import sneck.aio
 from sneck.testing import Server
 
 Until = Callable[[Callable[[], bool]], None]
-TTL = 0.2
+TTL = 1.0  # of leases that are to be lost
 LIMIT = 30.0
 
 
@@ -82,13 +83,12 @@ def test_it_is_called_when_the_validity_has_ended(name: str, told: Told, until: 
 
 
 def test_it_is_not_called_without_a_loss(client: sneck.Client, name: str, told: Told) -> None:
-    lock = client.lock(name, ttl=TTL, on_lost=told)
-    with lock:
-        time.sleep(2 * TTL)
+    with client.lock(name, ttl=LONG, on_lost=told) as lock:
+        wait_for_renewal(lock)
+    lock = client.lock(name, ttl=3, renew=True, on_lost=told)
     lock.acquire()
-    lock.keep_alive()
     del lock
-    time.sleep(2 * TTL)
+    wait_for_end(client, name)
     assert told.locks == []
 
 
@@ -101,7 +101,7 @@ def test_what_it_raises_is_reported_and_renewal_goes_on(
     def leave(lock: sneck.Lock) -> None:
         raise SystemExit("enough")
 
-    with client.lock(f"{name}:kept", ttl=TTL) as kept:
+    with client.lock(f"{name}:kept", ttl=LONG) as kept:
         for on_lost in (fail, leave):
             lose(client.lock(name, ttl=TTL, on_lost=on_lost), until)
         until(lambda: len(unraisable) == 2)
@@ -110,7 +110,7 @@ def test_what_it_raises_is_reported_and_renewal_goes_on(
         assert all(name in report for report in unraisable)
         lose(client.lock(name, ttl=TTL, on_lost=told), until)
         until(lambda: len(told.locks) == 1)
-        time.sleep(2 * TTL)
+        wait_for_renewal(kept)
         assert kept.owned
 
 
@@ -265,8 +265,7 @@ def test_a_lock_in_a_cycle_is_collected(client: sneck.Client, name: str) -> None
     del owner
     gc.collect()
     assert gone() is None
-    time.sleep(2 * TTL)
-    assert client.execute("EXISTS", name) == 0
+    wait_for_end(client, name)
 
 
 def test_a_held_lock_is_not_kept_by_its_renewal(client: sneck.Client, name: str) -> None:

@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from leases import LONG, wait_for_renewal
 from quorum import forget, kill, urls, values
 
 import sneck
 from sneck.testing import Server
 
 Until = Callable[[Callable[[], bool]], None]
-TTL = 0.4
+TTL = 3.0  # of leases that are to be lost; each server has a twentieth of it to answer
 
 
 @pytest.fixture
@@ -34,8 +35,8 @@ def test_with_holds_it_on_the_servers(
 
 
 def test_with_renews(client: sneck.Client, servers: list[Server], name: str) -> None:
-    with client.lock(name, ttl=TTL) as lock:
-        threading.Event().wait(2 * TTL)
+    with client.lock(name, ttl=LONG) as lock:
+        wait_for_renewal(lock)
         assert lock.owned
         assert values(servers, name).count(lock.token) >= 3
 
@@ -57,9 +58,9 @@ def test_minority_that_forgets_is_no_loss(
     client: sneck.Client, servers: list[Server], name: str
 ) -> None:
     lost: list[sneck.Lock] = []
-    with client.lock(name, ttl=TTL, on_lost=lost.append) as lock:
+    with client.lock(name, ttl=LONG, on_lost=lost.append) as lock:
         forget(servers[:2], name)
-        threading.Event().wait(2 * TTL)
+        wait_for_renewal(lock)
         assert lock.owned
     assert lost == []
 

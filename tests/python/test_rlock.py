@@ -8,11 +8,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from leases import LONG, wait_for_renewal
 
 import sneck
 
 Until = Callable[[Callable[[], bool]], None]
-TTL = 0.4
+TTL = 1.0  # of leases that are to be lost
 
 
 def elsewhere(function: Callable[[], object]) -> object:
@@ -100,10 +101,10 @@ def test_threads_that_share_it_exclude_each_other(client: sneck.Client, name: st
 
 
 def test_it_is_renewed_until_its_last_release(client: sneck.Client, name: str) -> None:
-    with client.rlock(name, ttl=TTL) as lock:
+    with client.rlock(name, ttl=LONG) as lock:
         with lock:
             pass
-        time.sleep(2 * TTL)
+        wait_for_renewal(lock)
         assert client.execute("GET", name) == lock.token
         assert lock.owned
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import sneck
 from sneck.testing import Server
 
-TTL = 0.5
+TTL = 60.0
 LIMIT = 30.0
 
 
@@ -43,7 +43,7 @@ import signal, sys, threading, sneck
 signal.signal(signal.SIGINT, signal.default_int_handler)
 client = sneck.connect(sys.argv[1])
 try:
-    with client.lock(sys.argv[2], ttl=0.5) as lock:
+    with client.lock(sys.argv[2], ttl=60) as lock:
         print("held", flush=True)
         threading.Event().wait(60)  # a signal to another thread would not end it
 except KeyboardInterrupt:
@@ -66,10 +66,13 @@ PIPES = """
 import signal, sys, time, sneck
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 client = sneck.connect(sys.argv[1])
-with client.lock(sys.argv[2], ttl=1) as lock:
+with client.lock(sys.argv[2], ttl=60) as lock:
     for _ in range(20):
         client.execute("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        lock.extend(30)  # which is renewed at once
         time.sleep(0.02)
+    while lock.remaining() <= 30:
+        time.sleep(0.01)
     print(lock.owned, signal.getsignal(signal.SIGPIPE) == signal.SIG_DFL)
 """
 
