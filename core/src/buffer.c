@@ -16,7 +16,7 @@
 #define MSG_NOSIGNAL 0 /* macOS: the link sets SO_NOSIGPIPE */
 #endif
 
-#define KEEP_SIZE 65536 /* a larger buffer is given back once it is empty */
+#define KEEP_SIZE 16384 /* a larger buffer is given back once it is empty */
 
 bool sneck__buffer_append(struct buffer *b, const char *bytes, size_t len)
 {

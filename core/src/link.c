@@ -31,6 +31,8 @@
 #include <string.h>
 
 #define STALE_MS 100           /* idle for longer: look before writing */
+#define GRACE_MS 1000          /* for answers that nobody has looked for in time */
+#define CROWD_BYTES 65536      /* so much in the buffer is a crowd */
 #define STUCK_BYTES 1048576    /* more than that waits to be sent */
 #define STUCK_MS 1000          /* and the first of it for so long */
 #define LINGER_MS 100          /* how long what nobody waits for may delay a close, a quorum's */
@@ -131,6 +133,11 @@ bool sneck__link_stuck(const sneck_link *link)
            sneck__now_ms() - begun_ms(link, 0) >= STUCK_MS;
 }
 
+bool sneck__link_crowded(const sneck_link *link)
+{
+    return link->wire.out.len > CROWD_BYTES; /* what has left of it takes memory until all has */
+}
+
 int64_t sneck__link_linger_ms(const sneck_link *link)
 {
     return link->count > 0 ? begun_ms(link, link->count - 1) + LINGER_MS : 0;
@@ -215,6 +222,7 @@ static void link_ready(struct wire *wire)
     sneck_link *link = link_of(wire);
     int64_t now = sneck__now_ms();
     link->used_ms = now;
+    link->put_off = false;
     for (size_t i = 0; i < link->count; i++)
         request_at(link, i)->limit_ms = sneck__later_ms(now, link->client->io_timeout_ms);
 }
@@ -234,6 +242,7 @@ static void link_reply(struct wire *wire, redisReply *reply)
     }
     struct request request = pop_request(link);
     link->answered = true;
+    link->put_off = false;
     if (request.script && reply->type != REDIS_REPLY_ERROR)
         sneck__link_learn(link, request.script);
     if (link->count == 0)
@@ -335,6 +344,20 @@ static void fail_overdue(sneck_link *link)
     fail(link, SNECK_CONNECTION, why);
 }
 
+/* Nobody has looked at it for a while, so the silence was not the server's: there may be more
+ * to read, or what was queued has not even left. Once, until an answer comes. */
+static bool put_off(sneck_link *link)
+{
+    int64_t now = sneck__now_ms(), timeout_ms = link->client->io_timeout_ms;
+    if (link->put_off || now - request_at(link, 0)->limit_ms < STALE_MS)
+        return false;
+    int64_t limit_ms = sneck__later_ms(now, timeout_ms < GRACE_MS ? timeout_ms : GRACE_MS);
+    for (size_t i = 0; i < link->count; i++)
+        if (request_at(link, i)->limit_ms < limit_ms)
+            request_at(link, i)->limit_ms = limit_ms;
+    return link->put_off = true;
+}
+
 static bool must_open(const sneck_link *link)
 {
     return link->wire.state == WIRE_CLOSED && link->count > 0;
@@ -358,7 +381,7 @@ void sneck__link_take(sneck_link *link, bool commands, bool inbox)
     sneck__wire_step(&link->wire, commands || overdue);
     if (link->inbox.state != INBOX_CLOSED)
         sneck__wire_step(&link->inbox.wire, inbox);
-    if (overdue && is_overdue(link))
+    if (overdue && is_overdue(link) && !put_off(link))
         fail_overdue(link);
 }
 

@@ -46,6 +46,7 @@ struct sneck_link {
 
     int64_t used_ms;                 /* when the last reply came */
     bool answered;                   /* this connection has answered once */
+    bool put_off;                    /* overdue answers have got more time, and none came since */
     bool may_commit;                 /* on it MULTI and EXEC are known to be allowed */
     bool pinned;                     /* what is queued is for this connection alone */
     bool ends;                       /* it is being freed: nothing is sent any more */
@@ -106,6 +107,9 @@ void sneck__link_note_script(sneck_link *link, const struct script *script);
 
 /* Much is queued that the server does not take: to queue more would fill the memory. */
 bool sneck__link_stuck(const sneck_link *link);
+
+/* So much waits to leave that what is not urgent should not be added yet. */
+bool sneck__link_crowded(const sneck_link *link);
 
 /* Until when what was asked last may be waited for, where no op waits for it. */
 int64_t sneck__link_linger_ms(const sneck_link *link);

@@ -378,10 +378,22 @@ static bool is_too_early(const struct acquire *a)
            sneck__now_ms() < wire->retry_ms && sneck__acquire_time_left(a);
 }
 
+/* Many on this link look again at once, for instance since the loop was blocked. Who stands
+ * in the queue lets what they have asked leave first: so the link's memory stays small. */
+static bool is_crowded_out(const struct acquire *a)
+{
+    return a->phase == QUEUED && sneck__link_crowded(a->base.op.link) &&
+           sneck__acquire_time_left(a);
+}
+
 void sneck__wait_timer(struct acquire *a)
 {
     if (is_too_early(a)) {
         set_timer(a, a->base.op.link->wire.retry_ms - sneck__now_ms());
+        return;
+    }
+    if (is_crowded_out(a)) {
+        set_timer(a, jittered(a, RETRY_MS));
         return;
     }
     if (a->phase == QUEUED || a->phase == PAUSING)

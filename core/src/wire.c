@@ -22,6 +22,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define READ_SIZE 16384    /* so much hiredis reads at once */
+#define READS_MAX 64       /* in one step */
 #define PAUSE_MIN_MS 50    /* after a connection that was of no use */
 #define PAUSE_MAX_MS 1000  /* doubled up to this */
 
@@ -269,19 +271,35 @@ static void parse(struct wire *w)
     }
 }
 
-static void receive(struct wire *w)
+/* True: as much came as hiredis reads at once, so there may be more. */
+static bool receive(struct wire *w)
 {
     const redisReader *reader = w->context->reader;
     size_t before = reader->len;
     if (redisBufferRead(w->context) != REDIS_OK) {
         fail_context(w);
-        return;
+        return false;
     }
-    const char *why = sneck__guard(&w->guard, reader->buf + before, reader->len - before);
+    size_t came = reader->len - before;
+    const char *why = sneck__guard(&w->guard, reader->buf + before, came);
     if (why)
         sneck__wire_fail(w, SNECK_PROTOCOL, "", why);
     else
         parse(w);
+    return came >= READ_SIZE;
+}
+
+static bool may_read(const struct wire *w)
+{
+    return w->state == WIRE_GREETING || w->state == WIRE_READY;
+}
+
+/* Reads what has come, so that a deadline which is looked at next does not strike what is
+ * answered already; but not for ever, as other connections wait for their turn. */
+static void receive_all(struct wire *w)
+{
+    for (int i = 0; i < READS_MAX && may_read(w) && receive(w); i++)
+        continue;
 }
 
 /* ------------------------------------------------------------------ stepping */
@@ -290,8 +308,8 @@ void sneck__wire_step(struct wire *w, bool readable)
 {
     if (w->state == WIRE_CONNECTING)
         check_connected(w);
-    if (readable && (w->state == WIRE_GREETING || w->state == WIRE_READY))
-        receive(w);
+    if (readable)
+        receive_all(w);
     int64_t limit_ms = sneck__wire_limit_ms(w);
     if (limit_ms == NEVER_MS || limit_ms > sneck__now_ms())
         return;

@@ -365,6 +365,64 @@ static void a_link_is_freed_with_a_thousand_ops_at_any_step(void **state)
     assert_nothing_is_left(scene);
 }
 
+/* ------------------------------------------------------------- a loop that is late */
+
+#define TIMEOUT_MS 1000
+
+/* Does not step the link until its client's timeout is over. */
+static void be_late(void)
+{
+    nanosleep(&(struct timespec){1, 300000000}, NULL);
+}
+
+static void start_patiently(struct scene *scene, sneck_client **client, sneck_link **link)
+{
+    sneck_client_options options = SNECK_CLIENT_OPTIONS;
+    options.io_timeout_ms = TIMEOUT_MS;
+    sneck_reply_free(COMMAND(scene->other, "SETRANGE", "big", "4000000", "x"));
+    assert_int_equal(sneck_client_new(client, server_url(), &options, NULL), SNECK_OK);
+    *link = new_link(*client);
+    assert_int_equal(end_op(START(*client, *link, "PING")), SNECK_OK);
+}
+
+static void an_answer_that_has_begun_to_come_is_not_overdue_when_the_loop_was(void **state)
+{
+    struct scene *scene = *state;
+    sneck_client *client;
+    sneck_link *link;
+    start_patiently(scene, &client, &link);
+    sneck_op *op = START(client, link, "GET", "big");
+    sneck_link_step(link);
+    be_late();
+    assert_int_equal(finish(link, op), SNECK_OK);
+    sneck_op_free(op);
+    sneck_link_free(link);
+    sneck_client_free(client);
+    sneck_reply_free(COMMAND(scene->other, "DEL", "big"));
+}
+
+static void what_could_not_leave_yet_is_not_overdue_when_the_loop_was_late(void **state)
+{
+    struct scene *scene = *state;
+    static char much[4000000];
+    sneck_client *client;
+    sneck_link *link;
+    start_patiently(scene, &client, &link);
+    uint64_t generation = sneck_link_generation(link);
+    const void *words[] = {"SET", "big", much};
+    sneck_op *op = NULL;
+    assert_int_equal(sneck_execute_start(&op, client, link, 3, words,
+                                         (const size_t[]){3, 3, sizeof much}), SNECK_OK);
+    sneck_link_step(link);
+    be_late();
+    assert_int_equal(finish(link, op), SNECK_OK);
+    assert_int_equal(sneck_link_generation(link), generation);
+    sneck_op_free(op);
+    sneck_link_free(link);
+    sneck_client_free(client);
+    sneck_reply_free(COMMAND(scene->other, "DEL", "big"));
+}
+
 /* ------------------------------------------------------- what a loop is told */
 
 static void an_op_carries_what_its_caller_gave_it(void **state)
@@ -495,6 +553,8 @@ int main(void)
         TEST(ten_thousand_ops_given_up_at_random_leave_nothing),
         TEST(a_grant_that_comes_after_its_op_was_cancelled_goes_to_the_next),
         TEST(a_link_is_freed_with_a_thousand_ops_at_any_step),
+        TEST(an_answer_that_has_begun_to_come_is_not_overdue_when_the_loop_was),
+        TEST(what_could_not_leave_yet_is_not_overdue_when_the_loop_was_late),
         TEST(an_op_carries_what_its_caller_gave_it),
         TEST(ops_are_told_once_in_the_order_in_which_they_ended),
         TEST(a_link_asks_to_be_stepped_when_an_op_ends_outside_of_a_step),
