@@ -217,14 +217,21 @@ static void disown(sneck_link *link)
 
 /* ------------------------------------------------------- what the wire tells */
 
+/* What is under way has so long from now on, or what is left to it if that is more. */
+static void allow(sneck_link *link, int64_t ms)
+{
+    int64_t limit_ms = sneck__later_ms(sneck__now_ms(), ms);
+    for (size_t i = 0; i < link->count; i++)
+        if (request_at(link, i)->limit_ms < limit_ms)
+            request_at(link, i)->limit_ms = limit_ms;
+}
+
 static void link_ready(struct wire *wire)
 {
     sneck_link *link = link_of(wire);
-    int64_t now = sneck__now_ms();
-    link->used_ms = now;
+    link->used_ms = sneck__now_ms();
     link->put_off = false;
-    for (size_t i = 0; i < link->count; i++)
-        request_at(link, i)->limit_ms = sneck__later_ms(now, link->client->io_timeout_ms);
+    allow(link, link->client->io_timeout_ms);
 }
 
 void sneck__link_note_script(sneck_link *link, const struct script *script)
@@ -330,6 +337,11 @@ bool sneck__link_send_bytes(sneck_link *link, sneck_op *op, const char *bytes, s
 
 /* ------------------------------------------------------------------ stepping */
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static bool is_overdue(const sneck_link *link)
 {
     return link->wire.state == WIRE_READY && link->count > 0 &&
@@ -348,13 +360,9 @@ static void fail_overdue(sneck_link *link)
  * to read, or what was queued has not even left. Once, until an answer comes. */
 static bool put_off(sneck_link *link)
 {
-    int64_t now = sneck__now_ms(), timeout_ms = link->client->io_timeout_ms;
-    if (link->put_off || now - request_at(link, 0)->limit_ms < STALE_MS)
+    if (link->put_off || sneck__now_ms() - request_at(link, 0)->limit_ms < STALE_MS)
         return false;
-    int64_t limit_ms = sneck__later_ms(now, timeout_ms < GRACE_MS ? timeout_ms : GRACE_MS);
-    for (size_t i = 0; i < link->count; i++)
-        if (request_at(link, i)->limit_ms < limit_ms)
-            request_at(link, i)->limit_ms = limit_ms;
+    allow(link, earlier(GRACE_MS, link->client->io_timeout_ms));
     return link->put_off = true;
 }
 
@@ -410,11 +418,6 @@ size_t sneck__link_poll(const sneck_link *link, struct pollfd *fds)
 {
     size_t n = sneck__wire_poll(&link->wire, &fds[0]);
     return n + sneck__wire_poll(&link->inbox.wire, &fds[n]);
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 int64_t sneck__link_due_ms(const sneck_link *link)

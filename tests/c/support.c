@@ -21,13 +21,18 @@ const char *server_url(void)
     return url;
 }
 
-sneck_client *new_client(void)
+sneck_client *new_client_within(int64_t io_timeout_ms)
 {
     sneck_client *client = NULL;
     sneck_client_options options = SNECK_CLIENT_OPTIONS;
-    options.io_timeout_ms = LIMIT_S * 1000;
+    options.io_timeout_ms = io_timeout_ms;
     assert_int_equal(sneck_client_new(&client, server_url(), &options, NULL), SNECK_OK);
     return client;
+}
+
+sneck_client *new_client(void)
+{
+    return new_client_within(LIMIT_S * 1000);
 }
 
 sneck_lock *new_lock(sneck_client *client, const char *name, int64_t ttl_ms)

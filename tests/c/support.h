@@ -15,6 +15,9 @@ const char *server_url(void);
 
 /* A client of that server. */
 sneck_client *new_client(void);
+
+/* The same, with a timeout of its own. */
+sneck_client *new_client_within(int64_t io_timeout_ms);
 sneck_lock *new_lock(sneck_client *client, const char *name, int64_t ttl_ms);
 sneck_link *new_link(sneck_client *client);
 

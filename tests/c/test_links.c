@@ -110,10 +110,7 @@ static void a_link_asks_to_be_stepped_when_an_op_starts(void **state)
 static void a_timeout_never_goes_beyond_a_minute(void **state)
 {
     struct scene *scene = *state;
-    sneck_client *patient = NULL;
-    sneck_client_options options = SNECK_CLIENT_OPTIONS;
-    options.io_timeout_ms = SNECK_TTL_MAX_MS;
-    assert_int_equal(sneck_client_new(&patient, server_url(), &options, NULL), SNECK_OK);
+    sneck_client *patient = new_client_within(SNECK_TTL_MAX_MS);
     sneck_link *link = new_link(patient);
     sneck_op *gate = block(patient, link);
     step_until_blocked(link, scene->other);

@@ -369,58 +369,45 @@ static void a_link_is_freed_with_a_thousand_ops_at_any_step(void **state)
 
 #define TIMEOUT_MS 1000
 
-/* Does not step the link until its client's timeout is over. */
-static void be_late(void)
+static sneck_link *begin_late(struct scene *scene, sneck_client *client)
 {
-    nanosleep(&(struct timespec){1, 300000000}, NULL);
-}
-
-static void start_patiently(struct scene *scene, sneck_client **client, sneck_link **link)
-{
-    sneck_client_options options = SNECK_CLIENT_OPTIONS;
-    options.io_timeout_ms = TIMEOUT_MS;
+    sneck_link *link = new_link(client);
     sneck_reply_free(COMMAND(scene->other, "SETRANGE", "big", "4000000", "x"));
-    assert_int_equal(sneck_client_new(client, server_url(), &options, NULL), SNECK_OK);
-    *link = new_link(*client);
-    assert_int_equal(end_op(START(*client, *link, "PING")), SNECK_OK);
+    assert_int_equal(end_op(START(client, link, "PING")), SNECK_OK);
+    return link;
 }
 
-static void an_answer_that_has_begun_to_come_is_not_overdue_when_the_loop_was(void **state)
+/* Does not step the link until the timeout is over; nothing fails by that. */
+static void end_late(struct scene *scene, sneck_client *client, sneck_link *link, sneck_op *op)
 {
-    struct scene *scene = *state;
-    sneck_client *client;
-    sneck_link *link;
-    start_patiently(scene, &client, &link);
-    sneck_op *op = START(client, link, "GET", "big");
-    sneck_link_step(link);
-    be_late();
-    assert_int_equal(finish(link, op), SNECK_OK);
-    sneck_op_free(op);
-    sneck_link_free(link);
-    sneck_client_free(client);
-    sneck_reply_free(COMMAND(scene->other, "DEL", "big"));
-}
-
-static void what_could_not_leave_yet_is_not_overdue_when_the_loop_was_late(void **state)
-{
-    struct scene *scene = *state;
-    static char much[4000000];
-    sneck_client *client;
-    sneck_link *link;
-    start_patiently(scene, &client, &link);
     uint64_t generation = sneck_link_generation(link);
-    const void *words[] = {"SET", "big", much};
-    sneck_op *op = NULL;
-    assert_int_equal(sneck_execute_start(&op, client, link, 3, words,
-                                         (const size_t[]){3, 3, sizeof much}), SNECK_OK);
     sneck_link_step(link);
-    be_late();
+    nanosleep(&(struct timespec){1, 300000000}, NULL);
     assert_int_equal(finish(link, op), SNECK_OK);
     assert_int_equal(sneck_link_generation(link), generation);
     sneck_op_free(op);
     sneck_link_free(link);
     sneck_client_free(client);
     sneck_reply_free(COMMAND(scene->other, "DEL", "big"));
+}
+
+static void an_answer_that_has_begun_to_come_is_not_overdue_when_the_loop_was(void **state)
+{
+    sneck_client *client = new_client_within(TIMEOUT_MS);
+    sneck_link *link = begin_late(*state, client);
+    end_late(*state, client, link, START(client, link, "GET", "big"));
+}
+
+static void what_could_not_leave_yet_is_not_overdue_when_the_loop_was_late(void **state)
+{
+    static char much[4000000];
+    sneck_client *client = new_client_within(TIMEOUT_MS);
+    sneck_link *link = begin_late(*state, client);
+    sneck_op *op = NULL;
+    assert_int_equal(sneck_execute_start(&op, client, link, 3,
+                                         (const void *const[]){"SET", "big", much},
+                                         (const size_t[]){3, 3, sizeof much}), SNECK_OK);
+    end_late(*state, client, link, op);
 }
 
 /* ------------------------------------------------------- what a loop is told */

@@ -9,10 +9,11 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from leases import LIMIT, LONG, SHORT, wait_for_renewal
+from leases import LIMIT, LONG, SHORT, wait_for_renewal, wait_until
 
 import sneck
 from sneck.testing import Server
@@ -51,10 +52,7 @@ def check_child(server: Server, client: sneck.Client, lock: sneck.Lock) -> None:
         own = each.lock(f"{os.getpid()}", ttl=SHORT, on_lost=told.append, renew=True)
         own.acquire()
         each.execute("DEL", own.name)
-        end = time.monotonic() + LIMIT
-        while not told:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        wait_until(partial(bool, told))
 
 
 @pytest.mark.parametrize("kind", [sneck.Client.lock, sneck.Client.rlock])

@@ -113,7 +113,7 @@ def test_a_lock_that_is_gone_is_not_renewed(client: sneck.Client, name: str) -> 
 
 def test_a_closed_client_renews_nothing(server: Server, client: sneck.Client, name: str) -> None:
     closing = sneck.connect(server.url)
-    lock = closing.lock(name, ttl=SHORT, renew=True)
+    lock = closing.lock(name, ttl=TTL, renew=True)
     lock.acquire()
     closing.close()
     with pytest.raises(ValueError, match=rf"{name}.* closed"):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from leases import LONG, wait_for_end, wait_for_renewal
+from leases import LIMIT, LONG, wait_for_end, wait_for_renewal
 
 import sneck
 import sneck.aio
@@ -20,7 +20,6 @@ from sneck.testing import Server
 
 Until = Callable[[Callable[[], bool]], None]
 TTL = 1.0  # of leases that are to be lost
-LIMIT = 30.0
 
 
 class Told:
