@@ -15,7 +15,8 @@ for _, loop_name in ipairs(loops.names) do
             own = loops.make(loop_name)
             name = support.name()
             client_name = name:gsub("%W", "_")
-            client = assert(async.connect(own.loop, support.url, {client_name = client_name}))
+            client = assert(async.connect(own.loop, support.url,
+                support.patient {client_name = client_name}))
         end)
 
         local function take_and_wait()
@@ -49,18 +50,14 @@ for _, loop_name in ipairs(loops.names) do
 
         it("releases what it holds", function()
             close_holder(function()
-                local lock <close> = assert(client:hold(name, {ttl = 60}))
-                own.sleep(0.01)
-                return lock, error("not reached")
+                local _ <close> = assert(client:hold(name, {ttl = 60}))
+                own.stay()
             end)
         end)
 
         it("releases what it holds around a function", function()
             close_holder(function()
-                client:with_lock(name, {ttl = 60}, function()
-                    own.sleep(0.01)
-                    error("not reached")
-                end)
+                client:with_lock(name, {ttl = 60}, own.stay)
             end)
         end)
 
@@ -69,8 +66,7 @@ for _, loop_name in ipairs(loops.names) do
             close_holder(function()
                 local _ <close> = assert(rlock:hold())
                 local _ <close> = assert(rlock:hold())
-                own.sleep(0.01)
-                error("not reached")
+                own.stay()
             end)
             own.call(function() assert(rlock:acquire(0) and rlock:release()) end)
         end)
@@ -213,8 +209,7 @@ end
 
 describe("a coroutine that nobody has any more", function()
     it("passes its place on, and leaves its lock to its ttl", function()
-        local luv, name = loops.make("luv"), support.name()
-        local client = assert(async.connect(luv.loop, support.url))
+        local luv, client, name = loops.start("luv")
         luv.spawn(function()
             local lock <close> = assert(client:hold(name, {ttl = 60}))
             client:transaction({name .. ":key"}, function(tx)

@@ -4,19 +4,16 @@ local adapter = require "sneck.async.cqueues"
 local async = require "sneck.async"
 local cqueues = require "cqueues"
 local luv_adapter = require "sneck.async.luv"
+local leases = require "leases"
 local loops = require "loops"
 local support = require "support"
-
-local TTL = 0.4
-
-local blocking = support.connect()
 
 describe("a coroutine of a cqueues controller", function()
     local controller, client, name
 
     before_each(function()
         controller, name = cqueues.new(), support.name()
-        client = assert(async.connect(adapter, support.url))
+        client = assert(async.connect(adapter, support.url, support.patient()))
     end)
 
     it("of wrap() that throws releases what its blocks hold", function()
@@ -58,14 +55,17 @@ describe("a coroutine of a cqueues controller", function()
     end)
 
     it("of the controller's own wrap() keeps its lock until it is closed", function()
+        local kept
         controller:wrap(function()
-            local _ <close> = assert(client:hold(name, {ttl = TTL}))
+            local lock <close> = assert(client:hold(name, {ttl = leases.LONG}))
+            kept = lock
             error("thrown", 0)
         end)
         local ok, err, _, thread = controller:loop()
         assert.same({false, "thrown"}, {ok, err})
-        blocking:execute("BLPOP", name .. ":nothing", 2 * TTL)
-        assert.is_true(loops.is_left(name))
+        adapter.wrap(controller, leases.wait_for_renewal, kept, cqueues.sleep)
+        assert(controller:loop())
+        assert.is_true(kept:owned())
         assert.same({false, "thrown"}, {coroutine.close(thread)})
         assert(controller:loop())
         assert.is_false(loops.is_left(name))
@@ -113,8 +113,7 @@ describe("the loop of luv", function()
 
     after_each(function()
         watch.stop()
-        local luv = loops.make("luv")
-        local client = assert(async.connect(luv.loop, support.url))
+        local luv, client = loops.start("luv")
         assert.equal("PONG", luv.call(client.execute, client, "PING"))
     end)
 

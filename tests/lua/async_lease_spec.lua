@@ -1,10 +1,9 @@
 -- Leases in coroutines: what differs from the calls that block, which lease_spec.lua is about.
-local async = require "sneck.async"
 local leases = require "leases"
 local loops = require "loops"
 local support = require "support"
 
-local TTL = leases.TTL
+local LONG, SHORT = leases.LONG, leases.SHORT
 
 local blocking = support.connect()
 
@@ -13,17 +12,15 @@ for _, loop_name in ipairs(loops.names) do
         local own, client, name
 
         before_each(function()
-            own = loops.make(loop_name)
-            name = support.name()
-            client = assert(async.connect(own.loop, support.url))
+            own, client, name = loops.start(loop_name)
         end)
 
-        local function outlive()
-            return leases.outlive(name, own.sleep)
+        local function wait_for_renewal(lock)
+            return leases.wait_for_renewal(lock, own.sleep)
         end
 
-        local function lose(lock)
-            leases.lose(client, lock, own.sleep)
+        local function wait_for_end()
+            leases.wait_for_end(name, own.sleep)
         end
 
         describe("a lock object that several coroutines share", function()
@@ -80,33 +77,34 @@ for _, loop_name in ipairs(loops.names) do
             it("lasts as long as a block, a function, or keep_alive() says", function()
                 own.call(function()
                     do
-                        local lock <close> = assert(client:hold(name, {ttl = TTL}))
-                        assert.equal(lock:token(), outlive())
+                        local lock <close> = assert(client:hold(name, {ttl = LONG}))
+                        assert.equal(lock:token(), wait_for_renewal(lock))
                         assert.same({true, false, "held"},
                             {lock:owned(), lock:lost(), lock:lease()})
                     end
                     assert.is_nil(blocking:execute("GET", name))
-                    assert.is_true(client:with_lock(name, {ttl = TTL}, function(lock)
-                        return outlive() == lock:token()
+                    assert.is_true(client:with_lock(name, {ttl = LONG}, function(lock)
+                        return wait_for_renewal(lock) == lock:token()
                     end))
-                    local lock = client:lock(name, {ttl = TTL})
+                    local lock = client:lock(name, {ttl = LONG})
                     assert(lock:acquire())
                     assert.is_true(lock:keep_alive())
-                    assert.equal(lock:token(), outlive())
+                    assert.equal(lock:token(), wait_for_renewal(lock))
                     assert.is_true(lock:keep_alive(false))
-                    assert.is_nil(outlive())
+                    assert(lock:extend(SHORT))
+                    wait_for_end()
                     assert.is_true(lock:lost())
                 end)
             end)
 
             it("is not renewed for an acquire, nor where told so", function()
                 own.call(function()
-                    local lock = client:lock(name, {ttl = TTL})
+                    local lock = client:lock(name, {ttl = SHORT})
                     assert(lock:acquire())
-                    assert.is_nil(outlive())
+                    wait_for_end()
                     assert.equal("NOT_OWNER", select(3, lock:keep_alive()))
                     local failed, err = pcall(client.with_lock, client, name,
-                        {ttl = TTL, renew = false}, outlive)
+                        {ttl = SHORT, renew = false}, wait_for_end)
                     assert.is_false(failed)
                     assert.matches("lost before its release", err)
                 end)
@@ -114,12 +112,12 @@ for _, loop_name in ipairs(loops.names) do
 
             it("of an adopted lock is confirmed, then renewed", function()
                 own.call(function()
-                    local first = client:lock(name, {ttl = TTL})
+                    local first = client:lock(name, {ttl = LONG})
                     assert(first:acquire())
                     do
-                        local adopted = client:adopt(name, first:token(), {ttl = TTL})
+                        local adopted = client:adopt(name, first:token(), {ttl = LONG})
                         local lock <close> = assert(adopted:hold())
-                        assert.equal(first:token(), outlive())
+                        assert.equal(first:token(), wait_for_renewal(lock))
                         assert.is_true(lock:owned())
                     end
                     assert.is_nil(blocking:execute("GET", name))
@@ -132,14 +130,15 @@ for _, loop_name in ipairs(loops.names) do
             it("that is lost is known, and thrown behind the block, also once released", function()
                 own.call(function()
                     support.refused("lock .- lost before its release", function()
-                        local lock <close> = assert(client:hold(name, {ttl = TTL}))
-                        lose(lock)
+                        local lock <close> = assert(client:hold(name, {ttl = LONG}))
+                        leases.lose(lock, own.sleep)
                     end)
-                    assert.is_false((pcall(client.with_lock, client, name, {ttl = TTL},
-                        function(lock)
-                            lose(lock)
+                    support.refused("lock .- lost", function()
+                        client:with_lock(name, {ttl = LONG}, function(lock)
+                            leases.lose(lock, own.sleep)
                             assert.equal("NOT_OWNER", select(3, lock:release()))
-                        end)))
+                        end)
+                    end)
                 end)
                 assert.equal(2, client:stats().losses)
             end)

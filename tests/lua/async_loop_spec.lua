@@ -8,7 +8,7 @@ describe("the plain loop", function()
 
     before_each(function()
         loop, name = async.loop(), support.name()
-        client = assert(async.connect(loop, support.url))
+        client = assert(async.connect(loop, support.url, support.patient()))
     end)
 
     it("throws what a coroutine threw, and goes on", function()

@@ -5,8 +5,6 @@ local leases = require "leases"
 local loops = require "loops"
 local support = require "support"
 
-local TTL = leases.TTL
-
 local blocking = support.connect()
 
 for _, loop_name in ipairs(loops.names) do
@@ -14,18 +12,8 @@ for _, loop_name in ipairs(loops.names) do
         local own, client, name
 
         before_each(function()
-            own = loops.make(loop_name)
-            name = support.name()
-            client = assert(async.connect(own.loop, support.url))
+            own, client, name = loops.start(loop_name)
         end)
-
-        local function outlive()
-            return leases.outlive(name, own.sleep)
-        end
-
-        local function lose(lock)
-            leases.lose(client, lock, own.sleep)
-        end
 
         describe("a re-entrant lock", function()
             it("counts for its coroutine, and the others wait for it in turn", function()
@@ -59,7 +47,7 @@ for _, loop_name in ipairs(loops.names) do
             end)
 
             it("is nobody else's", function()
-                local rlock = client:rlock(name, {ttl = 60, wait = 0})
+                local rlock, refused = client:rlock(name, {ttl = 60, wait = 0}), false
                 own.spawn(function()
                     assert(rlock:acquire())
                     own.spawn(function()
@@ -71,8 +59,9 @@ for _, loop_name in ipairs(loops.names) do
                         assert.equal("NOT_OWNER", select(3, client:update(name .. ":k",
                             support.add_one, {guard = rlock})))
                         assert.equal("BUSY", select(3, rlock:clone():acquire()))
+                        refused = true
                     end)
-                    own.sleep(0.05)
+                    leases.wait_until(function() return refused end, own.sleep)
                     assert.equal("1", client:update(name .. ":k", support.add_one, {guard = rlock}))
                     assert.is_true(rlock:release())
                     assert.equal("NOT_OWNER", select(3, rlock:release()))
@@ -82,17 +71,17 @@ for _, loop_name in ipairs(loops.names) do
             end)
 
             it("is renewed until its last release, and lost on each level", function()
-                local rlock = client:rlock(name, {ttl = TTL})
+                local rlock = client:rlock(name, {ttl = leases.LONG})
                 own.call(function()
                     do
                         local _ <close> = assert(rlock:hold())
                         do
                             local _ <close> = assert(rlock:hold())
                         end
-                        assert.equal(rlock:token(), outlive())
+                        assert.equal(rlock:token(), leases.wait_for_renewal(rlock, own.sleep))
                     end
                     assert(rlock:hold() and rlock:acquire())
-                    lose(rlock)
+                    leases.lose(rlock, own.sleep)
                     for _, method in ipairs {"acquire", "release", "release"} do
                         local _, message, code = rlock[method](rlock)
                         assert.equal("NOT_OWNER", code)

@@ -22,7 +22,7 @@ for _, loop_name in ipairs(loops.names) do
         local own, client, client_name, name
 
         local function connect(options)
-            options = options or {}
+            options = support.patient(options)
             client_name = support.name():gsub("%W", "_")
             options.client_name = client_name
             client = assert(async.connect(own.loop, support.url, options))
@@ -344,8 +344,7 @@ for _, loop_name in ipairs(loops.names) do
                 local function sit()
                     client:transaction({name}, function(tx)
                         tx:get(name)
-                        own.sleep(0.05)
-                        error("not reached")
+                        own.stay()
                     end)
                 end
                 for i = 1, 3 do
@@ -552,8 +551,8 @@ end
 describe("a client", function()
     for _, loop_name in ipairs {"plain", "cqueues"} do
         it("belongs to one loop of " .. loop_name, function()
-            local one, other = loops.make(loop_name), loops.make(loop_name)
-            local client = assert(async.connect(one.loop, support.url))
+            local one, client = loops.start(loop_name)
+            local other = loops.make(loop_name)
             assert.equal("PONG", one.call(client.execute, client, "PING"))
             assert.error_matches(function() other.call(client.execute, client, "PING") end, "loop")
         end)

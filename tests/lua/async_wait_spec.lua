@@ -1,5 +1,4 @@
 -- Where nothing can wait: the call throws, and nothing of it is left.
-local async = require "sneck.async"
 local loops = require "loops"
 local support = require "support"
 
@@ -10,9 +9,7 @@ for _, loop_name in ipairs(loops.names) do
         local own, client, name
 
         before_each(function()
-            own = loops.make(loop_name)
-            name = support.name()
-            client = assert(async.connect(own.loop, support.url))
+            own, client, name = loops.start(loop_name)
         end)
 
         local function in_gsub(call)

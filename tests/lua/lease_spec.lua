@@ -2,7 +2,9 @@
 local leases = require "leases"
 local support = require "support"
 
-local TTL, sleep, states = leases.TTL, leases.sleep, leases.states
+local LONG, SHORT = leases.LONG, leases.SHORT
+local lose, states = leases.lose, leases.states
+local wait_for_end, wait_for_renewal = leases.wait_for_end, leases.wait_for_renewal
 
 local client, name
 
@@ -11,21 +13,13 @@ before_each(function()
     name = support.name()
 end)
 
-local function outlive()
-    return leases.outlive(name)
-end
-
-local function lose(lock)
-    leases.lose(client, lock)
-end
-
 describe("a renewed lease", function()
     it("lasts as long as a <close> block", function()
         local kept
         do
-            local lock <close> = assert(client:hold(name, {ttl = TTL}))
+            local lock <close> = assert(client:hold(name, {ttl = LONG}))
             kept = lock
-            assert.equal(lock:token(), outlive())
+            assert.equal(lock:token(), wait_for_renewal(lock))
             assert.same({true, false, "held", true}, states(lock))
         end
         assert.is_nil(client:execute("GET", name))
@@ -33,99 +27,117 @@ describe("a renewed lease", function()
     end)
 
     it("lasts as long as a function", function()
-        assert.is_true(client:with_lock(name, {ttl = TTL}, function(lock)
-            return outlive() == lock:token()
+        assert.is_true(client:with_lock(name, {ttl = LONG}, function(lock)
+            return wait_for_renewal(lock) == lock:token()
         end))
     end)
 
     it("lasts while Lua computes", function()
-        local lock <close> = assert(client:hold(name, {ttl = TTL}))
-        local start, sum = os.clock(), 0
-        while os.clock() - start < 2 * TTL do
-            sum = sum + 1
-        end
-        assert.is_true(lock:owned())
+        local lock <close> = assert(client:hold(name, {ttl = LONG}))
+        assert(lock:extend(leases.LESS))
+        local function compute() end
+        leases.wait_until(function() return lock:remaining() > leases.LESS end, compute)
         assert.equal(lock:token(), client:execute("GET", name))
     end)
 
     it("ends with the block when told not to be renewed", function()
-        local options = {ttl = TTL, renew = false}
+        local options = {ttl = SHORT, renew = false}
         local ok, err = pcall(client.with_lock, client, name, options, function(lock)
-            assert.is_nil(outlive())
+            wait_for_end(name)
             assert.same({false, true, "lost", true}, states(lock))
         end)
         assert.is_false(ok)
         assert.matches("lost before its release", err)
     end)
 
-    for _, case in ipairs {{nil, false}, {false, false}, {true, true}} do
-        it(("is kept by acquire() with renew = %s: %s"):format(case[1], case[2]), function()
-            local lock = client:lock(name, {ttl = TTL, renew = case[1]})
+    it("is not kept by acquire() unless told so", function()
+        for _, options in ipairs {{ttl = SHORT}, {ttl = SHORT, renew = false}} do
+            local lock = client:lock(name, options)
             assert(lock:acquire())
-            assert.equal(case[2], outlive() ~= nil)
-            assert.equal(case[2], lock:owned())
-        end)
-    end
+            wait_for_end(name)
+            assert.is_false(lock:owned())
+        end
+    end)
+
+    it("is kept by acquire() where told so", function()
+        local lock = client:lock(name, {ttl = LONG, renew = true})
+        assert(lock:acquire())
+        assert.equal(lock:token(), wait_for_renewal(lock))
+        assert.is_true(lock:owned())
+    end)
 
     it("begins and ends by keep_alive()", function()
-        local lock = client:lock(name, {ttl = TTL})
+        local lock = client:lock(name, {ttl = LONG})
         local ok, message, code = lock:keep_alive()
         assert.same({nil, "NOT_OWNER"}, {ok, code})
         assert.matches(name .. ".*acquire it first", message)
         assert(lock:acquire())
         assert.is_true(lock:keep_alive())
-        assert.equal(lock:token(), outlive())
+        assert.equal(lock:token(), wait_for_renewal(lock))
         assert.is_true(lock:keep_alive(false))
-        assert.is_nil(outlive())
+        assert(lock:extend(SHORT))
+        wait_for_end(name)
         assert.is_true(lock:lost())
     end)
 
     it("ends after max_hold", function()
-        local ok = pcall(function()
-            local _ <close> = assert(client:hold(name, {ttl = TTL, max_hold = 0.001}))
-            assert.is_nil(outlive())
+        local ok, err = pcall(function()
+            local _ <close> = assert(client:hold(name, {ttl = SHORT, max_hold = 0.001}))
+            wait_for_end(name)
         end)
         assert.is_false(ok)
+        assert.matches("lost before its release", err)
     end)
 
     it("ends with its object", function()
-        assert(client:lock(name, {ttl = TTL, renew = true}):acquire())
+        assert(client:lock(name, {ttl = SHORT, renew = true}):acquire())
         support.collect()
-        assert.is_nil(outlive())
+        wait_for_end(name)
     end)
 
     it("ends with its client", function()
         local closing = support.connect()
-        local lock = closing:lock(name, {ttl = TTL, renew = true})
+        local lock = closing:lock(name, {ttl = SHORT, renew = true})
         assert(lock:acquire())
         closing:close()
-        local _, message, code = lock:keep_alive()
-        assert.equal("INVALID", code)
-        assert.matches(name .. ".*closed", message)
-        assert.is_nil(outlive())
+        wait_for_end(name)
         assert.is_true(lock:lost())
     end)
 
+    it("does not begin when its client is closed", function()
+        local lock = client:lock(name, {ttl = LONG})
+        assert(lock:acquire())
+        client:close()
+        local _, message, code = lock:keep_alive()
+        assert.equal("INVALID", code)
+        assert.matches(name .. ".*closed", message)
+    end)
+
     it("ends with its release, and leaves nothing that is renewed", function()
+        support.collect() -- of the specs before, no lock is to be renewed now
+        local other <close> = assert(client:hold(name, {ttl = LONG}))
         for number = 1, 300 do
             local part = name .. number % 7
             pcall(function()
-                local _ <close> = assert(client:hold(part, {ttl = TTL}))
+                local _ <close> = assert(client:hold(part, {ttl = SHORT}))
                 error("interrupted")
             end)
         end
-        sleep(TTL) -- a ghost would have been renewed
+        for _ = 1, 2 do -- what was under way is on the server before the second one
+            wait_for_renewal(other)
+        end
         assert(client:execute("CONFIG", "RESETSTAT"))
-        sleep(TTL)
-        assert.is_nil(client:execute("INFO", "commandstats"):find("evalsha", 1, true))
+        leases.sleep(SHORT) -- a ghost would be renewed
+        wait_for_renewal(other) -- two scripts: its extend() and its renewal
+        assert.matches("cmdstat_evalsha:calls=2,", client:execute("INFO", "commandstats"))
     end)
 
     it("is that of an adopted lock, once held", function()
-        local first = client:lock(name, {ttl = TTL})
+        local first = client:lock(name, {ttl = LONG})
         assert(first:acquire())
         do
-            local lock <close> = assert(client:adopt(name, first:token(), {ttl = TTL}):hold())
-            assert.equal(first:token(), outlive())
+            local lock <close> = assert(client:adopt(name, first:token(), {ttl = LONG}):hold())
+            assert.equal(first:token(), wait_for_renewal(lock))
             assert.is_true(lock:owned())
         end
         assert.is_nil(client:execute("GET", name))
@@ -138,11 +150,11 @@ end)
 
 describe("hold() of a lock", function()
     it("acquires and renews it, and gives the lock", function()
-        local lock = client:lock(name, {ttl = TTL})
+        local lock = client:lock(name, {ttl = LONG})
         do
             local held <close> = assert(lock:hold())
             assert.equal(lock, held)
-            assert.equal(lock:token(), outlive())
+            assert.equal(lock:token(), wait_for_renewal(lock))
         end
         assert.is_nil(client:execute("GET", name))
     end)
@@ -157,7 +169,7 @@ end)
 describe("a lost lock", function()
     it("is known while the body runs, and thrown behind it", function()
         local ok, err = pcall(function()
-            local lock <close> = assert(client:hold(name, {ttl = TTL}))
+            local lock <close> = assert(client:hold(name, {ttl = LONG}))
             lose(lock)
             assert.same({false, true, "lost", false}, states(lock))
         end)
@@ -168,7 +180,7 @@ describe("a lost lock", function()
     end)
 
     it("is thrown behind a function", function()
-        local ok, err = pcall(client.with_lock, client, name, {ttl = TTL}, function(lock)
+        local ok, err = pcall(client.with_lock, client, name, {ttl = LONG}, function(lock)
             lose(lock)
             return "a result that may be wrong"
         end)
@@ -182,10 +194,10 @@ describe("a lost lock", function()
             lose(lock)
             error(failure)
         end
-        local ok, err = pcall(client.with_lock, client, name, {ttl = TTL}, body)
+        local ok, err = pcall(client.with_lock, client, name, {ttl = LONG}, body)
         assert.same({false, failure}, {ok, err})
         ok, err = pcall(function()
-            local lock <close> = assert(client:hold(name, {ttl = TTL}))
+            local lock <close> = assert(client:hold(name, {ttl = LONG}))
             body(lock)
         end)
         assert.is_false(ok)
@@ -193,15 +205,16 @@ describe("a lost lock", function()
     end)
 
     it("is told when it is released by its user, too", function()
-        local ok = pcall(client.with_lock, client, name, {ttl = TTL}, function(lock)
+        local ok, err = pcall(client.with_lock, client, name, {ttl = LONG}, function(lock)
             lose(lock)
             assert.equal("NOT_OWNER", select(3, lock:release()))
         end)
         assert.is_false(ok)
+        assert.matches("^.-lock .- lost", err)
     end)
 
     it("can be acquired again, and is not lost then", function()
-        local lock = client:lock(name, {ttl = TTL, renew = true})
+        local lock = client:lock(name, {ttl = LONG, renew = true})
         assert(lock:acquire())
         lose(lock)
         assert(lock:acquire())
@@ -237,7 +250,7 @@ describe("a fence", function()
     end)
 
     it("of a lost lock is still known", function()
-        local lock = client:lock(name, {ttl = TTL, fence = true, renew = true})
+        local lock = client:lock(name, {ttl = LONG, fence = true, renew = true})
         assert(lock:acquire())
         local fence = lock:fence()
         lose(lock)
@@ -270,9 +283,9 @@ describe("a clone", function()
     end)
 
     it("is renewed as the first one is", function()
-        local clone = client:lock(name, {ttl = TTL, renew = true}):clone()
+        local clone = client:lock(name, {ttl = LONG, renew = true}):clone()
         assert(clone:acquire())
-        assert.equal(clone:token(), outlive())
+        assert.equal(clone:token(), wait_for_renewal(clone))
         assert(clone:release())
     end)
 end)

@@ -96,7 +96,21 @@ function loops.make(name)
         made.run()
         return table.unpack(results, 1, results.n)
     end
+    --- Stays in a coroutine that another one closes. Not in one long sleep, which some loops
+    -- go through to its end although its coroutine is closed.
+    function made.stay()
+        for _ = 1, 3000 do
+            made.sleep(0.01)
+        end
+        error("it was not closed")
+    end
     return made
+end
+
+--- What a spec begins with: a loop, a client of the server on it, and a lock name.
+function loops.start(loop_name)
+    local own = loops.make(loop_name)
+    return own, assert(async.connect(own.loop, support.url, support.patient())), support.name()
 end
 
 local blocking = support.connect()

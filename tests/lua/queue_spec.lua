@@ -137,7 +137,8 @@ describe("a waiter without wake-ups", function()
     before_each(function()
         client:execute("ACL", "SETUSER", "unheard", "on", "nopass", "~*", "&*", "+@all", "-publish")
         local sneck = require "sneck"
-        unheard = assert(sneck.connect((support.url:gsub("unix://", "unix://unheard:any@"))))
+        local url = support.url:gsub("unix://", "unix://unheard:any@")
+        unheard = assert(sneck.connect(url, support.patient()))
     end)
 
     after_each(function()

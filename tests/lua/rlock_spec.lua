@@ -2,7 +2,8 @@
 local leases = require "leases"
 local support = require "support"
 
-local TTL, LIMIT, sleep, states = leases.TTL, leases.LIMIT, leases.sleep, leases.states
+local LONG, SHORT = leases.LONG, leases.SHORT
+local lose, states, wait_for_renewal = leases.lose, leases.states, leases.wait_for_renewal
 
 local client, name
 
@@ -10,14 +11,6 @@ before_each(function()
     client = support.connect()
     name = support.name()
 end)
-
-local function outlive()
-    return leases.outlive(name)
-end
-
-local function lose(lock)
-    leases.lose(client, lock)
-end
 
 -- Runs a function in a coroutine of its own; returns what it returns.
 local function elsewhere(body, ...)
@@ -100,30 +93,29 @@ describe("a re-entrant lock", function()
     end)
 
     it("is renewed until its last release", function()
-        local lock = client:rlock(name, {ttl = TTL})
+        local lock = client:rlock(name, {ttl = LONG})
         local _ <close> = assert(lock:hold())
         do
             local _ <close> = assert(lock:hold())
         end
-        assert.equal(lock:token(), outlive())
+        assert.equal(lock:token(), wait_for_renewal(lock))
         assert.is_true(lock:owned())
     end)
 
     it("is held no longer than max_hold, however often it is held within", function()
-        local lock = client:rlock(name, {ttl = TTL, max_hold = 0.05})
-        local ok = pcall(function()
+        local lock = client:rlock(name, {ttl = SHORT, max_hold = 0.05})
+        local ok, err = pcall(function()
             local _ <close> = assert(lock:hold())
-            local deadline = os.time() + LIMIT
-            while os.time() < deadline do
+            leases.wait_until(function()
                 local _ <close> = assert(lock:hold())
-                sleep(0.01)
-            end
+            end)
         end)
         assert.is_false(ok)
+        assert.matches(name .. ".*lost", err)
     end)
 
     it("that is lost is so on each level", function()
-        local lock = client:rlock(name, {ttl = TTL, renew = true})
+        local lock = client:rlock(name, {ttl = LONG, renew = true})
         assert(lock:acquire() and lock:acquire())
         lose(lock)
         for _, method in ipairs {"acquire", "release", "release"} do
@@ -136,7 +128,7 @@ describe("a re-entrant lock", function()
     end)
 
     it("that is lost never replaces an error under way", function()
-        local lock, failure = client:rlock(name, {ttl = TTL}), {}
+        local lock, failure = client:rlock(name, {ttl = LONG}), {}
         local ok, err = pcall(function()
             local _ <close> = assert(lock:hold())
             local _ <close> = assert(lock:hold())

@@ -2,7 +2,10 @@
 local luassert = require "luassert"
 local sneck = require "sneck"
 
-local support = {url = assert(os.getenv("SNECK_TEST_URL"), "run by tests/lua/test_lua.py")}
+local support = {
+    url = assert(os.getenv("SNECK_TEST_URL"), "run by tests/lua/test_lua.py"),
+    TIMEOUT = 30, -- seconds for an answer; a busy machine may stall for more than the usual 5
+}
 
 local names = 0
 local this_run = tostring({}):gsub("%W", "")
@@ -13,9 +16,16 @@ function support.name()
     return ("%s:%d:%d"):format(this_run, os.time(), names)
 end
 
+--- The options of a client, with a TIMEOUT.
+function support.patient(options)
+    options = options or {}
+    options.timeout = support.TIMEOUT
+    return options
+end
+
 --- A client of the server, with options.
 function support.connect(options)
-    return assert(sneck.connect(support.url, options))
+    return assert(sneck.connect(support.url, support.patient(options)))
 end
 
 --- A client of a server that is not there: whatever would send something fails.
