@@ -158,6 +158,34 @@ int sneck_tx_queue(sneck_tx *tx, size_t argc, const void *const *argv, const siz
     return SNECK_OK;
 }
 
+const char *sneck__tx_put_refused(const void *key, int64_t ttl_ms)
+{
+    if (!key)
+        return "the key is NULL";
+    if (ttl_ms < 0 || ttl_ms > SNECK_TTL_MAX_MS)
+        return "a ttl is 0, to keep the key's own, or up to 365 days";
+    return NULL;
+}
+
+int sneck_tx_put(sneck_tx *tx, const void *key, size_t key_len, const void *value,
+                 size_t value_len, int64_t ttl_ms)
+{
+    char ttl[24];
+    if (!tx->open)
+        return refuse_shut(tx);
+    const char *why = sneck__tx_put_refused(key, ttl_ms);
+    if (why)
+        return sneck__tx_fail(tx, SNECK_INVALID, "transaction: %s", why);
+    if (!value)
+        return sneck_tx_queue(tx, 2, (const void *const[]){"DEL", key},
+                              (const size_t[]){3, key_len});
+    bool keep = ttl_ms == 0;
+    size_t width = (size_t)snprintf(ttl, sizeof ttl, "%lld", (long long)ttl_ms);
+    return sneck_tx_queue(tx, keep ? 4 : 5,
+                          (const void *const[]){"SET", key, value, keep ? "KEEPTTL" : "PX", ttl},
+                          (const size_t[]){3, key_len, value_len, keep ? 7 : 2, width});
+}
+
 int sneck_tx_conflicts(const sneck_tx *tx)
 {
     return tx->attempts > 0 ? tx->attempts - 1 : 0;
