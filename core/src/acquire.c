@@ -43,7 +43,7 @@ void sneck__acquire_expect(struct acquire *a)
     a->sent_ms = sneck__now_ms();
     int64_t last = a->sent_ms + LAST_ANSWER_MS;
     bool limited = a->wait_ms > 0 && a->end_ms != NEVER_MS;
-    sneck__op_set_timer(&a->base.op, !limited ? NEVER_MS : a->end_ms > last ? a->end_ms : last);
+    sneck__op_set_timer(&a->base.op, limited ? sneck__most_ms(a->end_ms, last) : NEVER_MS);
 }
 
 static void set_lock(struct acquire *a)
@@ -369,7 +369,7 @@ static void begin(struct acquire *a, int64_t wait_ms)
     a->ttl_len = (size_t)snprintf(a->ttl, sizeof a->ttl, "%lld", (long long)lock->ttl_ms);
     a->wait_ms = wait_ms;
     a->begun_ms = sneck__now_ms();
-    a->end_ms = wait_ms == SNECK_FOREVER ? NEVER_MS : sneck__later_ms(a->begun_ms, wait_ms);
+    a->end_ms = sneck__end_ms(a->begun_ms, wait_ms);
     bool busy = lock->fair || sneck__was_busy(&lock->client->counters, lock->hash);
     if (busy && wait_ms != 0 && lock->kind->queues && op->link->inbox.state == INBOX_READY)
         sneck__wait_next(a);

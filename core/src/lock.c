@@ -434,24 +434,16 @@ void sneck__lock_note_renewal(sneck_lock *lock, bool well)
     sneck__lock_exit(lock);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 bool sneck__lock_begin_extend(sneck_lock *lock, const char *token, size_t len,
                               int64_t sent_ms, int64_t ttl_ms)
 {
     sneck__lock_enter(lock);
     bool may = owns(lock, token, len) && may_extend(lock);
     if (may) {
-        lock->deadline_ms = least(lock->deadline_ms, sneck__validity_ms(sent_ms, ttl_ms));
-        lock->shortest_ms = lock->extending++ > 0 ? least(lock->shortest_ms, ttl_ms) : ttl_ms;
+        lock->deadline_ms = sneck__least_ms(lock->deadline_ms,
+                                            sneck__validity_ms(sent_ms, ttl_ms));
+        lock->shortest_ms = lock->extending++ > 0
+            ? sneck__least_ms(lock->shortest_ms, ttl_ms) : ttl_ms;
     }
     sneck__lock_exit(lock);
     return may;
@@ -467,7 +459,7 @@ void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
         lock->extending--;
         if (confirmed && !lock->releasing) {
             int64_t deadline_ms = sneck__validity_ms(sent_ms, lock->shortest_ms);
-            lock->deadline_ms = most(lock->deadline_ms, deadline_ms);
+            lock->deadline_ms = sneck__most_ms(lock->deadline_ms, deadline_ms);
             lock->failing = false;
         }
     }

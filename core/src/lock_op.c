@@ -42,7 +42,7 @@ void sneck__lock_op_script(struct lock_op *o, const struct script *script, size_
 
 bool sneck__lock_op_check_wait(struct lock_op *o, int64_t wait_ms)
 {
-    if (wait_ms == SNECK_FOREVER || (wait_ms >= 0 && wait_ms <= SNECK_TTL_MAX_MS))
+    if (sneck__is_wait(wait_ms))
         return true;
     sneck__op_end(&o->op, SNECK_INVALID, "%s: a wait is from 0 ms to 365 days, or SNECK_FOREVER",
                   o->lock->what);

@@ -67,7 +67,7 @@ static void set_due(struct renewal *r, sneck_lock *lock, int64_t due_ms)
 
 static int64_t third(const sneck_lock *lock)
 {
-    return lock->ttl_ms / 3 > 0 ? lock->ttl_ms / 3 : 1;
+    return sneck__most_ms(lock->ttl_ms / 3, 1);
 }
 
 /* When a third of the lease is gone, rounded so that others are due then as well. */
@@ -82,12 +82,7 @@ static int64_t renewal_due_ms(const sneck_lock *lock, int64_t deadline_ms)
 static int64_t retry_due_ms(const sneck_lock *lock, int64_t now)
 {
     int64_t pause = lock->ttl_ms / 20;
-    return now + (pause < 1 ? 1 : pause > RETRY_MAX_MS ? RETRY_MAX_MS : pause);
-}
-
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
+    return now + sneck__least_ms(sneck__most_ms(pause, 1), RETRY_MAX_MS);
 }
 
 /* ---------------------------------------------------------------- after a fork */
@@ -165,11 +160,11 @@ static void renew(struct renewal *r, sneck_lock *lock, const struct lock_lease *
 {
     sneck_op *op;
     if (sneck_lock_extend_start(&op, lock, r->link, 0) != SNECK_OK) {
-        set_due(r, lock, sooner(lease->deadline_ms, retry_due_ms(lock, now)));
+        set_due(r, lock, sneck__least_ms(lease->deadline_ms, retry_due_ms(lock, now)));
         return;
     }
     lock->lease.op = op;
-    set_due(r, lock, sooner(lease->deadline_ms, now + third(lock)));
+    set_due(r, lock, sneck__least_ms(lease->deadline_ms, now + third(lock)));
 }
 
 /* Does what is due about one lock. True: the link is to be stepped. */
@@ -182,7 +177,7 @@ static bool act(struct renewal *r, sneck_lock *lock, int64_t now)
     } else if (lease.lost || left <= 0) {
         tell_lost(r, lock);
     } else if (lock->lease.op) {
-        set_due(r, lock, sooner(lease.deadline_ms, now + third(lock)));
+        set_due(r, lock, sneck__least_ms(lease.deadline_ms, now + third(lock)));
         sneck__link_fail(r->link, "no answer to a renewal in time");
         return true;
     } else if (now >= lock->lease.hold_end_ms) {
@@ -226,7 +221,7 @@ static void finish_renewal(struct renewal *r, sneck_op *op)
         else if (op->status == SNECK_NOT_OWNER)
             set_due(r, lock, now); /* lost, or released meanwhile */
         else
-            set_due(r, lock, sooner(lease.deadline_ms, retry_due_ms(lock, now)));
+            set_due(r, lock, sneck__least_ms(lease.deadline_ms, retry_due_ms(lock, now)));
         sneck__lock_note_renewal(lock, op->status == SNECK_OK);
     }
     leave_renewal(r);
@@ -246,11 +241,9 @@ static bool fall_asleep(struct renewal *r, int64_t *timeout_ms)
     r->sleeps_until_ms = due_ms;
     leave_renewal(r);
     if (due_ms != NEVER_MS) {
-        int64_t left = due_ms - sneck__now_ms();
-        if (left < 0)
-            left = 0;
+        int64_t left = sneck__most_ms(due_ms - sneck__now_ms(), 0);
         if (*timeout_ms < 0 || left < *timeout_ms)
-            *timeout_ms = left < 60000 ? left : 60000;
+            *timeout_ms = sneck__least_ms(left, 60000);
     }
     return !stopping;
 }
@@ -462,8 +455,7 @@ int sneck__renewal_add(sneck_lock *lock)
     if (status == SNECK_OK) {
         lock->lease.op = NULL;
         bool known = lease.deadline_ms != NEVER_MS;
-        lock->lease.hold_end_ms = lock->max_hold_ms == SNECK_FOREVER
-            ? NEVER_MS : sneck__later_ms(now, lock->max_hold_ms);
+        lock->lease.hold_end_ms = sneck__end_ms(now, lock->max_hold_ms);
         if (!lock->lease.item.place)
             sneck__lock_share(lock);
         set_due(r, lock, known ? renewal_due_ms(lock, lease.deadline_ms) : now);

@@ -213,7 +213,7 @@ static const char *check_arguments_of_tx(const sneck_client *client, size_t coun
         return "start the options from SNECK_TX_OPTIONS";
     if (o->attempts < 1)
         return "the number of attempts is from 1";
-    if (o->wait_ms != SNECK_FOREVER && (o->wait_ms < 0 || o->wait_ms > SNECK_TTL_MAX_MS))
+    if (!sneck__is_wait(o->wait_ms))
         return "a wait is from 0 ms to 365 days, or SNECK_FOREVER";
     if (o->guard && o->guard->client->quorum)
         return "the guard is a quorum's lock, which no one server can vouch for";
@@ -278,8 +278,7 @@ int sneck_tx_new(sneck_tx **out, sneck_client *client, size_t count, const void 
         tx->count = count;
         tx->failed = SIZE_MAX;
         tx->begun_ms = sneck__now_ms();
-        tx->end_ms = o->wait_ms == SNECK_FOREVER ? NEVER_MS
-                                                 : sneck__later_ms(tx->begun_ms, o->wait_ms);
+        tx->end_ms = sneck__end_ms(tx->begun_ms, o->wait_ms);
     }
     if (tx && fill_tx(tx, keys, key_len)) {
         *out = tx;

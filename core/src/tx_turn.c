@@ -51,7 +51,7 @@ bool sneck__tx_take_turn(struct tx_op *o, void (*then)(struct tx_op *o))
     make_order(tx);
     if (!tx->order || left <= 0 ||
         sneck_lock_acquire_start(&o->child, tx->order, tx->link,
-                                 left < ORDER_WAIT_MS ? left : ORDER_WAIT_MS) != SNECK_OK)
+                                 sneck__least_ms(left, ORDER_WAIT_MS)) != SNECK_OK)
         return false;
     wait_for_child(o, then);
     return true;

@@ -53,7 +53,7 @@ static int64_t jittered(struct acquire *a, int64_t ms)
 static void set_timer(struct acquire *a, int64_t pause_ms)
 {
     int64_t due = sneck__later_ms(sneck__now_ms(), pause_ms);
-    sneck__op_set_timer(&a->base.op, due < a->end_ms ? due : a->end_ms);
+    sneck__op_set_timer(&a->base.op, sneck__least_ms(due, a->end_ms));
 }
 
 /* -------------------------------------------------------------------- asking */
@@ -166,9 +166,7 @@ void sneck__wait_retry(struct acquire *a)
 static int64_t heartbeat(struct acquire *a)
 {
     int64_t ttl_ms = a->base.lock->ttl_ms;
-    int64_t beat = ttl_ms < HEARTBEAT_MS ? ttl_ms : HEARTBEAT_MS;
-    if (beat < STAGGER_MS)
-        beat = STAGGER_MS;
+    int64_t beat = sneck__most_ms(sneck__least_ms(ttl_ms, HEARTBEAT_MS), STAGGER_MS);
     return beat - (int64_t)(next_random(a) % (uint64_t)(beat / 4 + 1));
 }
 
@@ -263,7 +261,7 @@ static void take_grant(struct acquire *a, bool in_doubt)
     const sneck_lock *lock = a->base.lock;
     int64_t given_ms = a->grant_given_ms;
     bool clocks_agree = given_ms <= a->grant_received_ms;
-    int64_t deadline_ms = sneck__validity_ms(clocks_agree ? given_ms : a->grant_received_ms,
+    int64_t deadline_ms = sneck__validity_ms(sneck__least_ms(given_ms, a->grant_received_ms),
                                              lock->ttl_ms);
     atomic_fetch_add(&lock->counters->handoffs, 1);
     a->granted = false;
