@@ -107,7 +107,7 @@ void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
     a->base.op.lease_number = sneck__lock_hold(lock, a->token, a->token_len, deadline_ms, a->fence);
     int status = sneck__lock_op_keep_alive(&a->base);
     if (status != SNECK_OK) {
-        sneck__lock_end_release(lock, a->token, a->token_len, true);
+        sneck__lock_give_up(lock, a->token, a->token_len);
         clean_up(a);
         sneck__lock_op_end_unrenewed(&a->base, status);
         return;

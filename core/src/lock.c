@@ -339,53 +339,74 @@ void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len)
     sneck__lock_exit(lock);
 }
 
-int64_t sneck__lock_begin_release(sneck_lock *lock, const char *token, size_t len)
+void sneck__lock_begin_release(sneck_lock *lock, struct token_release *release)
 {
-    int64_t deadline_ms = 0;
+    release->deadline_ms = 0;
     sneck__lock_enter(lock);
-    if (owns(lock, token, len)) {
-        deadline_ms = lock->deadline_ms;
+    if (owns(lock, release->token, release->token_len)) {
+        release->deadline_ms = lock->deadline_ms;
         lock->deadline_ms = 0;
         lock->releasing = true;
     }
     sneck__lock_exit(lock);
-    return deadline_ms;
+    release->in_time = sneck__now_ms() < release->deadline_ms;
 }
 
-void sneck__lock_undo_release(sneck_lock *lock, const char *token, size_t len,
-                              int64_t deadline_ms)
+static void release_over(struct token_release *release)
 {
+    free(release->token);
+    release->token = NULL;
+}
+
+void sneck__lock_undo_release(sneck_lock *lock, struct token_release *release)
+{
+    if (!release->token)
+        return;
     sneck__lock_enter(lock);
-    if (owns(lock, token, len)) {
-        lock->deadline_ms = deadline_ms;
+    if (owns(lock, release->token, release->token_len)) {
+        lock->deadline_ms = release->deadline_ms;
         lock->releasing = lock->doubt == DOUBT_RELEASE; /* an earlier one may still come */
     }
     sneck__lock_exit(lock);
+    release_over(release);
 }
 
-void sneck__lock_doubt_release(sneck_lock *lock, const char *token, size_t len,
-                               bool in_time)
+void sneck__lock_doubt_release(sneck_lock *lock, struct token_release *release)
 {
+    if (!release->token)
+        return;
     sneck__lock_enter(lock);
-    if (owns(lock, token, len) && lock->doubt == DOUBT_NONE) {
+    if (owns(lock, release->token, release->token_len) && lock->doubt == DOUBT_NONE) {
         lock->doubt = DOUBT_RELEASE;
-        lock->released_in_time = in_time;
+        lock->released_in_time = release->in_time;
     }
     sneck__lock_exit(lock);
+    release_over(release);
 }
 
-bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bool found)
+bool sneck__lock_end_release(sneck_lock *lock, struct token_release *release, bool found)
 {
-    sneck__lock_enter(lock);
     bool well = found;
-    if (owns(lock, token, len)) {
+    if (!release->token)
+        return well;
+    sneck__lock_enter(lock);
+    if (owns(lock, release->token, release->token_len)) {
         well = found || lock->doubt == DOUBT_ACQUIRE ||
                (lock->doubt == DOUBT_RELEASE && lock->released_in_time);
         forget(lock);
         lock->lost = !well;
     }
     sneck__lock_exit(lock);
+    release_over(release);
     return well;
+}
+
+void sneck__lock_give_up(sneck_lock *lock, const char *token, size_t len)
+{
+    sneck__lock_enter(lock);
+    if (owns(lock, token, len))
+        forget(lock);
+    sneck__lock_exit(lock);
 }
 
 bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len)

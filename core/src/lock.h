@@ -97,22 +97,31 @@ uint64_t sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64
 /* The acquire's reply was lost; keeps the token unless another is still valid. */
 void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len);
 
-/* A release of this token goes out now: nothing is surely ours any more. Returns
- * the validity deadline that this takes back. */
-int64_t sneck__lock_begin_release(sneck_lock *lock, const char *token, size_t len);
+/* A release of a token. It is under way from its begin to the first of the three that
+ * end it; these do nothing when it is not. */
+struct token_release {
+    char *token;                /* owned; NULL: it is not under way */
+    size_t token_len;
+    int64_t deadline_ms;        /* the token's validity, taken back meanwhile */
+    bool in_time;               /* sent before that */
+};
+
+/* The release of this token goes out now: nothing is surely ours any more. */
+void sneck__lock_begin_release(sneck_lock *lock, struct token_release *release);
 
 /* The server did not do it: the deadline stands again. */
-void sneck__lock_undo_release(sneck_lock *lock, const char *token, size_t len,
-                              int64_t deadline_ms);
+void sneck__lock_undo_release(sneck_lock *lock, struct token_release *release);
 
-/* Its reply was lost. `in_time`: it was sent before the deadline. */
-void sneck__lock_doubt_release(sneck_lock *lock, const char *token, size_t len,
-                               bool in_time);
+/* Its reply was lost. */
+void sneck__lock_doubt_release(sneck_lock *lock, struct token_release *release);
 
 /* The server does not have the token any more; `found`: it had it until now. True:
  * all is well, also because an earlier call whose reply was lost can have done it;
  * false: the lock was lost before. */
-bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bool found);
+bool sneck__lock_end_release(sneck_lock *lock, struct token_release *release, bool found);
+
+/* The token, acquired just now, is given up again. */
+void sneck__lock_give_up(sneck_lock *lock, const char *token, size_t len);
 
 /* An extend found the lock not ours. True: it was lost; false: it is being released,
  * or something newer is known. */

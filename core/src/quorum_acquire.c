@@ -125,7 +125,7 @@ static void hold(struct quorum_acquire *a, int64_t deadline_ms)
                                                  a->fence);
     int status = sneck__lock_op_keep_alive(&a->q.base);
     if (status != SNECK_OK) {
-        sneck__lock_end_release(lock, a->token, a->token_len, true);
+        sneck__lock_give_up(lock, a->token, a->token_len);
         clean_all_unheard(a);
         sneck__lock_op_end_unrenewed(&a->q.base, status);
         return;
