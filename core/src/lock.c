@@ -79,7 +79,7 @@ static void destroy_lock(sneck_lock *lock)
     pthread_mutex_destroy(&lock->mutex);
     sneck__client_drop(lock->client);
     free(lock->name);
-    free(lock->queue.text);
+    free(lock->beside_key.text);
     free(lock->fence_key.text);
     free(lock->label);
     free(lock->what);
@@ -129,7 +129,7 @@ static bool fill(sneck_lock *lock, const void *name, size_t name_len,
         return false;
     memcpy(lock->name, client->prefix, client->prefix_len);
     memcpy(lock->name + client->prefix_len, name, name_len);
-    if (!sneck__companion(&lock->queue, lock->name, lock->name_len, lock->kind->beside) ||
+    if (!sneck__companion(&lock->beside_key, lock->name, lock->name_len, lock->kind->beside) ||
         (o->fence && !sneck__companion(&lock->fence_key, lock->name, lock->name_len, "fence")))
         return false;
     lock->hash = sneck__hash(lock->name, lock->name_len);

@@ -29,7 +29,7 @@ struct sneck_lock {
     struct counters *counters;  /* where what it does is counted */
     char *name;                 /* the key: prefix and name; never changes */
     size_t name_len;
-    struct companion queue;     /* who waits, by arrival; where none queues, see legacy.c */
+    struct companion beside_key; /* its queue: who waits, by arrival; or see timestamp_lock.c */
     struct companion fence_key; /* the last fence; text NULL: no fences */
     uint32_t hash;              /* of the name */
     int64_t ttl_ms;
@@ -40,7 +40,7 @@ struct sneck_lock {
     sneck_lost *on_lost;        /* or NULL */
     void *on_lost_data;
     char *label;                /* or NULL */
-    struct lease lease;         /* under the renewal's mutex */
+    struct lock_renewal renewal; /* under the renewal's mutex */
     char *what;                 /* owned; `lock "name"`, for messages */
 
     pthread_mutex_t mutex;      /* for what follows; never held across I/O */

@@ -15,7 +15,7 @@
  */
 #include "tx.h"
 
-#include "command.h"
+#include "command_guard.h"
 #include "tx_op.h"
 
 #include <stdarg.h>

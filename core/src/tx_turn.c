@@ -82,8 +82,8 @@ bool sneck__tx_send_release(struct tx_op *o)
     sneck__lock_begin_release(order, p);
     bool ok = sneck__link_send(o->op.link, &o->op, (struct command){7,
         (const char *const[]){"EVALSHA", script_release.sha1, "2", order->name,
-                              order->queue.text, p->token, ""},
-        (const size_t[]){7, 40, 1, order->name_len, order->queue.len, p->token_len, 0}});
+                              order->beside_key.text, p->token, ""},
+        (const size_t[]){7, 40, 1, order->name_len, order->beside_key.len, p->token_len, 0}});
     o->op.in_flight += ok;
     return ok;
 }
