@@ -76,6 +76,11 @@ void sneck__lock_drop(sneck_lock *lock);
 /* An op or a transaction has it, beside its handle. */
 bool sneck__lock_is_shared(const sneck_lock *lock);
 
+/* Keeps the message and the server's code word of a blocking call that failed. */
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
+
+/* From here on: lease.c, what is known of the token. */
+
 /* The end of the validity of a lease of `ttl_ms` that began after `sent_ms`. */
 int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms);
 
@@ -129,9 +134,6 @@ bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len);
 
 /* It was lost just now to who has written a time over ours. */
 void sneck__lock_note_moved(sneck_lock *lock);
-
-/* Keeps the message and the server's code word of a blocking call that failed. */
-void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
 
 /* What renewal goes by. */
 struct lock_lease {
