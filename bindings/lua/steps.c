@@ -90,6 +90,18 @@ static int steps_queue(lua_State *L)
                                         command.lengths));
 }
 
+/* (key, value or nil, ttl_ms) */
+static int steps_put(lua_State *L)
+{
+    core_steps *self = check_steps(L);
+    size_t key_len, len = 0;
+    const char *key = core_check_bytes(L, CORE_USER_LEVEL, 2, "the key", &key_len);
+    const char *value = lua_isnil(L, 3)
+        ? NULL : core_check_bytes(L, CORE_USER_LEVEL, 3, "the value", &len);
+    return done(L, self, sneck_tx_put(self->tx, key, key_len, value, len,
+                                      luaL_checkinteger(L, 4)));
+}
+
 static int steps_watch(lua_State *L)
 {
     core_steps *self = check_steps(L);
@@ -140,6 +152,7 @@ static const luaL_Reg methods[] = {
     {"commit", steps_commit},
     {"unwatch", steps_unwatch},
     {"queue", steps_queue},
+    {"put", steps_put},
     {"watch", steps_watch},
     {"conflicts", steps_conflicts},
     {"report", steps_report},

@@ -158,6 +158,24 @@ static PyObject *attempts_queue(PyObject *object, PyObject *const *args, Py_ssiz
     return result;
 }
 
+static PyObject *attempts_put(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+{
+    sneck_tx *tx = open_tx(object);
+    const char *key, *value = NULL;
+    size_t key_len, len = 0;
+    int64_t ttl_ms;
+
+    if (!tx)
+        return NULL;
+    if (nargs != 3)
+        return PyErr_Format(PyExc_TypeError, "put() takes 3 arguments");
+    if (core_bytes_arg(args[0], "a key", &key, &key_len) < 0 ||
+        (args[1] != Py_None && core_bytes_arg(args[1], "a value", &value, &len) < 0) ||
+        core_ms_arg(args[2], "ttl_ms", &ttl_ms) < 0)
+        return NULL;
+    return none_or_failed(object, sneck_tx_put(tx, key, key_len, value, len, ttl_ms));
+}
+
 static PyObject *attempts_watch(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     sneck_tx *tx = open_tx(object);
@@ -208,6 +226,10 @@ static PyMethodDef methods[] = {
     { "queue", CORE_METHOD(attempts_queue), METH_FASTCALL,
       PyDoc_STR("queue($self, /, *args)\n--\n\n"
                 "Add a command to the commit.") },
+    { "put", CORE_METHOD(attempts_put), METH_FASTCALL,
+      PyDoc_STR("put($self, key, value, ttl_ms, /)\n--\n\n"
+                "Add a key's new value to the commit; None deletes the key.\n\n"
+                "With a ttl_ms of 0 it keeps its expiry.") },
     { "watch", CORE_METHOD(attempts_watch), METH_FASTCALL,
       PyDoc_STR("watch($self, /, *keys)\n--\n\n"
                 "Watch more keys, from the next read on.") },

@@ -548,6 +548,13 @@ SNECK_API int sneck_tx_watch(sneck_tx *tx, const void *key, size_t key_len);
 SNECK_API int sneck_tx_queue(sneck_tx *tx, size_t argc, const void *const *argv,
                              const size_t *argv_len);
 
+/* Adds the write of one key: its new string, which is copied, or NULL to delete it.
+ * ttl_ms 0 keeps the key's expiry, if it has one; more sets it. As sneck_tx_queue(), with
+ * one reply in the commit's; INVALID also for a key that is NULL or a ttl that is
+ * negative or longer than SNECK_TTL_MAX_MS. */
+SNECK_API int sneck_tx_put(sneck_tx *tx, const void *key, size_t key_len,
+                           const void *value, size_t value_len, int64_t ttl_ms);
+
 /* How often the body was run before this time; and the message of the last call on
  * the transaction that failed. */
 SNECK_API int sneck_tx_conflicts(const sneck_tx *tx);
@@ -722,7 +729,7 @@ SNECK_API void sneck_op_free(sneck_op *op);
 /* ----------------------------------- without blocking: compare-and-set */
 
 /* The steps of sneck_transact(), each an op, on a link of the transaction's own
- * (sneck_op_link()): begin; read, watch and queue as in a body; commit; after
+ * (sneck_op_link()): begin; read, watch, queue and put as in a body; commit; after
  * CONFLICT begin again. One op at a time: another one started meanwhile ends with
  * INVALID. A whole program is examples/transaction.c. */
 

@@ -3,7 +3,7 @@
  *   SETTING --OK--> held
  *      | nil: somebody has it
  *      v
- *   asking and waiting, see waiting.c --ours--> held
+ *   asking and waiting, see acquire_waiting.c --ours--> held
  *      |        \-- no time left --> BUSY, TIMEOUT
  *      \-- a reply is lost --> ask again while there is time; else UNKNOWN
  *
@@ -43,7 +43,7 @@ void sneck__acquire_expect(struct acquire *a)
     a->sent_ms = sneck__now_ms();
     int64_t last = a->sent_ms + LAST_ANSWER_MS;
     bool limited = a->wait_ms > 0 && a->end_ms != NEVER_MS;
-    sneck__op_set_timer(&a->base.op, !limited ? NEVER_MS : a->end_ms > last ? a->end_ms : last);
+    sneck__op_set_timer(&a->base.op, limited ? sneck__most_ms(a->end_ms, last) : NEVER_MS);
 }
 
 static void set_lock(struct acquire *a)
@@ -94,7 +94,7 @@ static void count_wait(struct acquire *a)
 }
 
 /* Not to be undone: the value may be another's. */
-static void end_in_doubt(struct acquire *a, const char *why)
+static void end_value_in_doubt(struct acquire *a, const char *why)
 {
     sneck__op_end(&a->base.op, SNECK_UNKNOWN, "%s: %s, so it may be ours; release it with its value"
                   " if nobody else uses that, or let it expire", a->base.lock->what, why);
@@ -107,7 +107,7 @@ void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
     a->base.op.lease_number = sneck__lock_hold(lock, a->token, a->token_len, deadline_ms, a->fence);
     int status = sneck__lock_op_keep_alive(&a->base);
     if (status != SNECK_OK) {
-        sneck__lock_end_release(lock, a->token, a->token_len, true);
+        sneck__lock_give_up(lock, a->token, a->token_len);
         clean_up(a);
         sneck__lock_op_end_unrenewed(&a->base, status);
         return;
@@ -139,8 +139,8 @@ void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder, bool
     describe_holder(holder, who);
     if (a->wait_ms == 0)
         sneck__op_end(&a->base.op, SNECK_BUSY, "%s: %s%s", a->base.lock->what, who, form);
-    else if (a->in_doubt)
-        end_in_doubt(a, "a reply was lost, and the key holds this value since");
+    else if (a->value_in_doubt)
+        end_value_in_doubt(a, "a reply was lost, and the key holds this value since");
     else
         sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: not free within %lld ms; %s%s",
                       a->base.lock->what, (long long)a->wait_ms, who, form);
@@ -149,8 +149,8 @@ void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder, bool
 
 static void end_too_slow(struct acquire *a)
 {
-    if (a->in_doubt) {
-        end_in_doubt(a, "the server's answer took longer than the expiry");
+    if (a->value_in_doubt) {
+        end_value_in_doubt(a, "the server's answer took longer than the expiry");
     } else {
         clean_up(a);
         sneck__op_end(&a->base.op, SNECK_TIMEOUT, "%s: the server's answer took longer than the"
@@ -162,9 +162,9 @@ static void end_too_slow(struct acquire *a)
 
 void sneck__acquire_late(struct acquire *a)
 {
-    a->in_doubt = sneck__acquire_chosen(a);
+    a->value_in_doubt = sneck__acquire_chosen(a);
     if (sneck__acquire_time_left(a))
-        sneck__wait_next(a); /* start the lease anew */
+        sneck__waiting_next(a); /* start the lease anew */
     else
         end_too_slow(a);
 }
@@ -200,7 +200,7 @@ static void set_reply(struct acquire *a, const redisReply *reply)
             sneck__acquire_late(a);
     } else if (reply->type == REDIS_REPLY_NIL) {
         sneck__acquire_found_busy(a);
-        sneck__wait_next(a);
+        sneck__waiting_next(a);
     } else {
         sneck__op_end_reply(&a->base.op, reply, a->base.lock->what);
     }
@@ -208,8 +208,8 @@ static void set_reply(struct acquire *a, const redisReply *reply)
 
 static void fail_waiting(struct acquire *a, const redisReply *reply)
 {
-    if (a->in_doubt) {
-        end_in_doubt(a, "a reply was lost, and the server refuses to tell more");
+    if (a->value_in_doubt) {
+        end_value_in_doubt(a, "a reply was lost, and the server refuses to tell more");
     } else {
         if (a->queued_ms || a->uncertain)
             clean_up(a);
@@ -225,10 +225,10 @@ static bool acquire_reply(sneck_op *op, redisReply *reply)
     sneck__op_set_timer(op, NEVER_MS);
     if (reply->type == REDIS_REPLY_ERROR && sneck__acquire_time_left(a) &&
         passes_by_itself(reply))
-        sneck__wait_retry(a);
+        sneck__waiting_retry(a);
     else if (a->phase == SETTING)
         set_reply(a, reply);
-    else if (!sneck__wait_reply(a, reply))
+    else if (!sneck__waiting_reply(a, reply))
         fail_waiting(a, reply);
     return false;
 }
@@ -241,12 +241,12 @@ static void acquire_lost(sneck_op *op, bool sent)
         return;
     }
     a->uncertain = a->uncertain || sent || a->queued_ms != 0;
-    a->in_doubt = a->in_doubt || (sent && sneck__acquire_chosen(a));
+    a->value_in_doubt = a->value_in_doubt || (sent && sneck__acquire_chosen(a));
     a->granted = false;
     sneck__op_set_timer(op, NEVER_MS);
     bool gone = op->link->fail_status == SNECK_CONNECTION;
     if (gone && sneck__acquire_time_left(a) && (a->answered || a->uncertain)) {
-        sneck__wait_retry(a);
+        sneck__waiting_retry(a);
         return;
     }
     sneck__op_end_lost(op, a->uncertain, a->base.lock->what);
@@ -261,8 +261,8 @@ static void give_up(struct acquire *a)
     sneck_op *op = &a->base.op;
     const char *what = a->base.lock->what;
     const char *place = a->base.lock->client->address.text;
-    if (sneck__acquire_chosen(a) && (a->in_doubt || !sneck__op_withdraw(op))) {
-        end_in_doubt(a, "no answer came before the wait ended");
+    if (sneck__acquire_chosen(a) && (a->value_in_doubt || !sneck__op_withdraw(op))) {
+        end_value_in_doubt(a, "no answer came before the wait ended");
     } else if (sneck__link_unsent(op->link, op) && !a->uncertain) {
         sneck__op_end(op, SNECK_CONNECTION, "%s: %s: not connected when the wait of %lld ms"
                       " ended; nothing was done", what, place, (long long)a->wait_ms);
@@ -282,7 +282,7 @@ static void acquire_timer(sneck_op *op)
     if (op->in_flight > 0)
         give_up(a);
     else
-        sneck__wait_timer(a);
+        sneck__waiting_timer(a);
 }
 
 static void acquire_wake(sneck_op *op)
@@ -291,19 +291,19 @@ static void acquire_wake(sneck_op *op)
     if (is_parents(a))
         stay_out(a);
     else
-        sneck__wait_wake(a);
+        sneck__waiting_wake(a);
 }
 
 static bool acquire_message(sneck_op *op, const char *message, size_t len)
 {
-    return sneck__wait_message((struct acquire *)op, message, len);
+    return sneck__waiting_message((struct acquire *)op, message, len);
 }
 
 static void acquire_cancel(sneck_op *op)
 {
     struct acquire *a = (struct acquire *)op;
-    if (sneck__acquire_chosen(a) && (a->in_doubt || !sneck__op_withdraw(op)))
-        end_in_doubt(a, "cancelled while the server may have been doing it");
+    if (sneck__acquire_chosen(a) && (a->value_in_doubt || !sneck__op_withdraw(op)))
+        end_value_in_doubt(a, "cancelled while the server may have been doing it");
     else if (op->in_flight > 0 || a->uncertain || a->queued_ms)
         clean_up(a);
     count_wait(a);
@@ -369,12 +369,12 @@ static void begin(struct acquire *a, int64_t wait_ms)
     a->ttl_len = (size_t)snprintf(a->ttl, sizeof a->ttl, "%lld", (long long)lock->ttl_ms);
     a->wait_ms = wait_ms;
     a->begun_ms = sneck__now_ms();
-    a->end_ms = wait_ms == SNECK_FOREVER ? NEVER_MS : sneck__later_ms(a->begun_ms, wait_ms);
+    a->end_ms = sneck__end_ms(a->begun_ms, wait_ms);
     bool busy = lock->fair || sneck__was_busy(&lock->client->counters, lock->hash);
     if (busy && wait_ms != 0 && lock->kind->queues && op->link->inbox.state == INBOX_READY)
-        sneck__wait_next(a);
+        sneck__waiting_next(a);
     else if (lock->fair || lock->fence_key.text || !lock->kind->queues)
-        sneck__wait_look(a);
+        sneck__waiting_look(a);
     else
         set_lock(a);
 }

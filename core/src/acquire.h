@@ -5,7 +5,7 @@
 
 #define ENTRY_TAIL_SIZE (INBOX_ID_SIZE + 26) /* of an entry, behind the token */
 
-/* The op that takes a lock. acquire.c has its beginning and its ends, waiting.c
+/* The op that takes a lock. acquire.c has its beginning and its ends, acquire_waiting.c
  * what lies between. */
 struct acquire {
     struct lock_op base;
@@ -24,7 +24,7 @@ struct acquire {
     bool answered;                  /* the server was there once */
     bool uncertain;                 /* a lost request may have taken the lock */
     bool contended;                 /* it was found busy */
-    bool in_doubt;                  /* a lost request may have set the key to a chosen value */
+    bool value_in_doubt;            /* a lost request may have set the key to a chosen value */
     uint32_t random;
     int64_t holder_ttl_ms;          /* of whoever had it when we asked last */
     bool holder_foreign;
@@ -70,13 +70,13 @@ void sneck__acquire_late(struct acquire *a);
 void sneck__acquire_expect(struct acquire *a);
 bool sneck__acquire_time_left(const struct acquire *a);
 
-/* waiting.c: what follows each event. `look` asks once, outside of the queue. */
-void sneck__wait_look(struct acquire *a);
-void sneck__wait_next(struct acquire *a);
-void sneck__wait_retry(struct acquire *a);
-bool sneck__wait_reply(struct acquire *a, const redisReply *reply);
-void sneck__wait_timer(struct acquire *a);
-void sneck__wait_wake(struct acquire *a);
-bool sneck__wait_message(struct acquire *a, const char *message, size_t len);
+/* acquire_waiting.c: what follows each event. `look` asks once, outside of the queue. */
+void sneck__waiting_look(struct acquire *a);
+void sneck__waiting_next(struct acquire *a);
+void sneck__waiting_retry(struct acquire *a);
+bool sneck__waiting_reply(struct acquire *a, const redisReply *reply);
+void sneck__waiting_timer(struct acquire *a);
+void sneck__waiting_wake(struct acquire *a);
+bool sneck__waiting_message(struct acquire *a, const char *message, size_t len);
 
 #endif

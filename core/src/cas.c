@@ -1,14 +1,9 @@
 /* cas.c - the common transactions on one key, written as bodies of sneck_transact():
- * change a value by a function of it, or only if it is what it was.
- *
- * A value is a string. A write keeps the key's expiry (SET ... KEEPTTL) unless a ttl
- * is given.
+ * change a value by a function of it, or only if it is what it was. A value is a string.
  */
-#include "sneck.h"
-
 #include "text.h"
+#include "tx.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct cell {
@@ -25,27 +20,19 @@ static int read_cell(sneck_reply **out, sneck_tx *tx, const struct cell *cell)
 
 static int write_cell(sneck_tx *tx, const struct cell *cell, const sneck_change *change)
 {
-    char ttl[24];
+    bool deletes = change->kind == SNECK_DELETE;
     if (change->kind == SNECK_KEEP)
         return SNECK_OK;
-    if (change->kind == SNECK_DELETE)
-        return sneck_tx_queue(tx, 2, (const void *const[]){"DEL", cell->key},
-                              (const size_t[]){3, cell->key_len});
-    size_t width = (size_t)snprintf(ttl, sizeof ttl, "%lld", (long long)cell->ttl_ms);
-    bool keep = cell->ttl_ms == 0;
-    return sneck_tx_queue(
-        tx, keep ? 4 : 5,
-        (const void *const[]){"SET", cell->key, change->bytes, keep ? "KEEPTTL" : "PX", ttl},
-        (const size_t[]){3, cell->key_len, change->len, keep ? 7 : 2, width});
+    if (!deletes && !change->bytes)
+        return sneck__tx_fail(tx, SNECK_INVALID, "transaction: the new value is NULL; to delete"
+                              " the key takes SNECK_DELETE");
+    return sneck_tx_put(tx, cell->key, cell->key_len, deletes ? NULL : change->bytes,
+                        change->len, cell->ttl_ms);
 }
 
 static int check_cell(const struct cell *cell, char *error)
 {
-    const char *why = NULL;
-    if (!cell->key)
-        why = "the key is NULL";
-    else if (cell->ttl_ms < 0 || cell->ttl_ms > SNECK_TTL_MAX_MS)
-        why = "a ttl is 0, to keep the key's own, or up to 365 days";
+    const char *why = sneck__tx_put_refused(cell->key, cell->ttl_ms);
     if (!why)
         return SNECK_OK;
     sneck__message(error, "compare-and-set: %s", why);

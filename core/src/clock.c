@@ -6,6 +6,8 @@
  */
 #include "clock.h"
 
+#include "sneck.h"
+
 #include <time.h>
 
 int64_t sneck__now_ms(void)
@@ -21,4 +23,24 @@ int64_t sneck__now_ms(void)
 int64_t sneck__later_ms(int64_t at, int64_t ms)
 {
     return ms >= NEVER_MS - at ? NEVER_MS : at + ms;
+}
+
+int64_t sneck__end_ms(int64_t at, int64_t ms)
+{
+    return ms == SNECK_FOREVER ? NEVER_MS : sneck__later_ms(at, ms);
+}
+
+bool sneck__is_wait(int64_t ms)
+{
+    return ms == SNECK_FOREVER || (ms >= 0 && ms <= SNECK_TTL_MAX_MS);
+}
+
+int64_t sneck__least_ms(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t sneck__most_ms(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }

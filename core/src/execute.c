@@ -1,6 +1,6 @@
 /* execute.c - the op that sends any one command, and keeps its reply. */
 #include "client.h"
-#include "command.h"
+#include "command_guard.h"
 #include "op.h"
 
 #include <stdio.h>

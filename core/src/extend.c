@@ -2,7 +2,7 @@
  * one script that never creates a key.
  *
  * From the moment it is sent the shorter of both leases counts, since its reply
- * may be lost; once confirmed, the new one. lock.c knows of others that overlap.
+ * may be lost; once confirmed, the new one. lease.c knows of others that overlap.
  */
 #include "lock_op.h"
 #include "quorum_op.h"

@@ -29,7 +29,7 @@ struct sneck_lock {
     struct counters *counters;  /* where what it does is counted */
     char *name;                 /* the key: prefix and name; never changes */
     size_t name_len;
-    struct companion queue;     /* who waits, by arrival; where none queues, see legacy.c */
+    struct companion beside_key; /* its queue: who waits, by arrival; or see timestamp_lock.c */
     struct companion fence_key; /* the last fence; text NULL: no fences */
     uint32_t hash;              /* of the name */
     int64_t ttl_ms;
@@ -40,7 +40,7 @@ struct sneck_lock {
     sneck_lost *on_lost;        /* or NULL */
     void *on_lost_data;
     char *label;                /* or NULL */
-    struct lease lease;         /* under the renewal's mutex */
+    struct lock_renewal renewal; /* under the renewal's mutex */
     char *what;                 /* owned; `lock "name"`, for messages */
 
     pthread_mutex_t mutex;      /* for what follows; never held across I/O */
@@ -76,6 +76,11 @@ void sneck__lock_drop(sneck_lock *lock);
 /* An op or a transaction has it, beside its handle. */
 bool sneck__lock_is_shared(const sneck_lock *lock);
 
+/* Keeps the message and the server's code word of a blocking call that failed. */
+void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
+
+/* From here on: lease.c, what is known of the token. */
+
 /* The end of the validity of a lease of `ttl_ms` that began after `sent_ms`. */
 int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms);
 
@@ -97,22 +102,31 @@ uint64_t sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64
 /* The acquire's reply was lost; keeps the token unless another is still valid. */
 void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len);
 
-/* A release of this token goes out now: nothing is surely ours any more. Returns
- * the validity deadline that this takes back. */
-int64_t sneck__lock_begin_release(sneck_lock *lock, const char *token, size_t len);
+/* A release of a token. It is under way from its begin to the first of the three that
+ * end it; these do nothing when it is not. */
+struct token_release {
+    char *token;                /* owned; NULL: it is not under way */
+    size_t token_len;
+    int64_t deadline_ms;        /* the token's validity, taken back meanwhile */
+    bool in_time;               /* sent before that */
+};
+
+/* The release of this token goes out now: nothing is surely ours any more. */
+void sneck__lock_begin_release(sneck_lock *lock, struct token_release *release);
 
 /* The server did not do it: the deadline stands again. */
-void sneck__lock_undo_release(sneck_lock *lock, const char *token, size_t len,
-                              int64_t deadline_ms);
+void sneck__lock_undo_release(sneck_lock *lock, struct token_release *release);
 
-/* Its reply was lost. `in_time`: it was sent before the deadline. */
-void sneck__lock_doubt_release(sneck_lock *lock, const char *token, size_t len,
-                               bool in_time);
+/* Its reply was lost. */
+void sneck__lock_doubt_release(sneck_lock *lock, struct token_release *release);
 
 /* The server does not have the token any more; `found`: it had it until now. True:
  * all is well, also because an earlier call whose reply was lost can have done it;
  * false: the lock was lost before. */
-bool sneck__lock_end_release(sneck_lock *lock, const char *token, size_t len, bool found);
+bool sneck__lock_end_release(sneck_lock *lock, struct token_release *release, bool found);
+
+/* The token, acquired just now, is given up again. */
+void sneck__lock_give_up(sneck_lock *lock, const char *token, size_t len);
 
 /* An extend found the lock not ours. True: it was lost; false: it is being released,
  * or something newer is known. */
@@ -120,9 +134,6 @@ bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len);
 
 /* It was lost just now to who has written a time over ours. */
 void sneck__lock_note_moved(sneck_lock *lock);
-
-/* Keeps the message and the server's code word of a blocking call that failed. */
-void sneck__lock_report(sneck_lock *lock, const char *error, const char *code);
 
 /* What renewal goes by. */
 struct lock_lease {

@@ -23,8 +23,8 @@ void sneck__lock_op_compose(struct lock_op *o, const struct script *script, size
                             const char *const *argv, const size_t *len)
 {
     const sneck_lock *lock = o->lock;
-    const char *words[SCRIPT_WORDS_MAX] = {lock->name, lock->queue.text, lock->fence_key.text};
-    size_t sizes[SCRIPT_WORDS_MAX] = {lock->name_len, lock->queue.len, lock->fence_key.len};
+    const char *words[SCRIPT_WORDS_MAX] = {lock->name, lock->beside_key.text, lock->fence_key.text};
+    size_t sizes[SCRIPT_WORDS_MAX] = {lock->name_len, lock->beside_key.len, lock->fence_key.len};
     size_t keys = script->keys == 3 && !lock->fence_key.text ? 2 : script->keys;
     for (size_t i = 0; i < argc; i++) {
         words[keys + i] = argv[i];
@@ -42,7 +42,7 @@ void sneck__lock_op_script(struct lock_op *o, const struct script *script, size_
 
 bool sneck__lock_op_check_wait(struct lock_op *o, int64_t wait_ms)
 {
-    if (wait_ms == SNECK_FOREVER || (wait_ms >= 0 && wait_ms <= SNECK_TTL_MAX_MS))
+    if (sneck__is_wait(wait_ms))
         return true;
     sneck__op_end(&o->op, SNECK_INVALID, "%s: a wait is from 0 ms to 365 days, or SNECK_FOREVER",
                   o->lock->what);
@@ -70,8 +70,8 @@ void sneck__lock_clean_up(const sneck_lock *lock, sneck_link *link, const char *
     bool known = sneck__link_knows(link, script);
     const char *verb = known ? "EVALSHA" : "EVAL", *text = known ? script->sha1 : script->text;
     bool queued = sneck__link_send(link, NULL, (struct command){7,
-        (const char *const[]){verb, text, "2", lock->name, lock->queue.text, token, entry},
-        (const size_t[]){strlen(verb), strlen(text), 1, lock->name_len, lock->queue.len,
+        (const char *const[]){verb, text, "2", lock->name, lock->beside_key.text, token, entry},
+        (const size_t[]){strlen(verb), strlen(text), 1, lock->name_len, lock->beside_key.len,
                          token_len, entry_len}});
     if (queued && link->client->is_member)
         sneck__link_note_script(link, script);

@@ -41,11 +41,14 @@ int sneck__lock_op_keep_alive(const struct lock_op *o);
 /* Ends the op, since its lock cannot be renewed. */
 void sneck__lock_op_end_unrenewed(struct lock_op *o, int status);
 
-/* What a release and an extend begin with: a copy of the token, for the caller to free.
- * False: there is none, or it must not be, and the op has ended. A release may be told the
- * number of the only lease that it is to end. */
-bool sneck__lock_op_token_to_release(struct lock_op *o, const uint64_t *only, char **token,
-                                     size_t *len);
+/* Begins the release of the lock's token; `only`: the number of the only lease that it is to
+ * end, or NULL. False: there is none, and the op has ended. What is still under way when the
+ * op is freed is for that to free: the token. */
+bool sneck__lock_op_begin_release(struct lock_op *o, const uint64_t *only,
+                                  struct token_release *release);
+
+/* What an extend begins with: a copy of the token, for the caller to free. False: there is
+ * none, or it must not be, and the op has ended. */
 bool sneck__lock_op_token_to_extend(struct lock_op *o, char **token, size_t *len,
                                     int64_t ttl_ms);
 

@@ -22,8 +22,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIMIT_PART 20         /* of the ttl: how long an attempt waits for answers */
-#define LIMIT_MIN_MS 2
+#define ATTEMPT_PART 20       /* of the ttl: how long an attempt waits for answers, within: */
+#define ATTEMPT_MIN_MS 2
+#define ATTEMPT_MAX_MS 1000
 #define LAST_ANSWER_MS 500    /* how long an attempt may overrun the wait */
 
 struct quorum_acquire {
@@ -124,7 +125,7 @@ static void hold(struct quorum_acquire *a, int64_t deadline_ms)
                                                  a->fence);
     int status = sneck__lock_op_keep_alive(&a->q.base);
     if (status != SNECK_OK) {
-        sneck__lock_end_release(lock, a->token, a->token_len, true);
+        sneck__lock_give_up(lock, a->token, a->token_len);
         clean_all_unheard(a);
         sneck__lock_op_end_unrenewed(&a->q.base, status);
         return;
@@ -146,7 +147,7 @@ static void attempt_over(struct quorum_acquire *a)
     int64_t most = 2 * lock_of_acquire(a)->poll_ms;
     int64_t due = sneck__later_ms(sneck__now_ms(), 1 + (int64_t)(a->random % (uint64_t)most));
     a->phase = BACKING_OFF;
-    sneck__op_set_timer(op, due < a->end_ms ? due : a->end_ms);
+    sneck__op_set_timer(op, sneck__least_ms(due, a->end_ms));
 }
 
 static void clean_and_go_on(struct quorum_acquire *a)
@@ -252,19 +253,14 @@ static void raise_fence(struct quorum_acquire *a)
 
 /* ------------------------------------------------------------------- an attempt */
 
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t attempt_limit(const struct quorum_acquire *a)
 {
     const sneck_lock *lock = lock_of_acquire(a);
-    int64_t limit = lock->ttl_ms / LIMIT_PART;
-    limit = least_of(limit > LIMIT_MIN_MS ? limit : LIMIT_MIN_MS, 1000);
-    limit = least_of(limit, lock->client->io_timeout_ms);
+    int64_t limit = sneck__most_ms(lock->ttl_ms / ATTEMPT_PART, ATTEMPT_MIN_MS);
+    limit = sneck__least_ms(limit, ATTEMPT_MAX_MS);
+    limit = sneck__least_ms(limit, lock->client->io_timeout_ms);
     int64_t left = a->end_ms - sneck__now_ms();
-    return least_of(limit, left > LAST_ANSWER_MS ? left : LAST_ANSWER_MS);
+    return sneck__least_ms(limit, sneck__most_ms(left, LAST_ANSWER_MS));
 }
 
 static void attempt(struct quorum_acquire *a)
@@ -397,7 +393,7 @@ static void begin_quorum_acquire(struct quorum_acquire *a, int64_t wait_ms)
     a->ttl_len = (size_t)snprintf(a->ttl, sizeof a->ttl, "%lld", (long long)lock->ttl_ms);
     a->wait_ms = wait_ms;
     a->begun_ms = sneck__now_ms();
-    a->end_ms = wait_ms == SNECK_FOREVER ? NEVER_MS : sneck__later_ms(a->begun_ms, wait_ms);
+    a->end_ms = sneck__end_ms(a->begun_ms, wait_ms);
     attempt(a);
 }
 

@@ -321,7 +321,7 @@ void *sneck__quorum_op_new(size_t size, const struct op_class *class,
     if (!q)
         return NULL;
     q->kind = kind;
-    q->limit_ms = client->io_timeout_ms < LIMIT_MAX_MS ? client->io_timeout_ms : LIMIT_MAX_MS;
+    q->limit_ms = sneck__least_ms(client->io_timeout_ms, LIMIT_MAX_MS);
     if (q->base.op.status == SNECK_PENDING)
         begin_members(q, (struct member *)(void *)((char *)q + size));
     return q;

@@ -7,10 +7,7 @@
 
 struct quorum_release {
     struct quorum_op q;
-    char *token;             /* owned; the one to release */
-    size_t token_len;
-    int64_t deadline_ms;     /* its validity, taken back while this is under way */
-    bool in_time;            /* sent before that */
+    struct token_release pending;
 };
 
 static enum voice release_read(struct quorum_op *q, struct member *m, const redisReply *reply)
@@ -24,15 +21,10 @@ static enum voice release_read(struct quorum_op *q, struct member *m, const redi
     return NO;
 }
 
-static void doubt(struct quorum_release *r)
-{
-    sneck__lock_doubt_release(r->q.base.lock, r->token, r->token_len, r->in_time);
-}
-
 static void not_released(struct quorum_release *r)
 {
     sneck_lock *lock = r->q.base.lock;
-    if (sneck__lock_end_release(lock, r->token, r->token_len, false)) {
+    if (sneck__lock_end_release(lock, &r->pending, false)) {
         sneck__op_end(&r->q.base.op, SNECK_OK, "%s", "");
         return;
     }
@@ -44,9 +36,9 @@ static void too_few(struct quorum_release *r)
 {
     sneck_lock *lock = r->q.base.lock;
     if (sneck__quorum_doubtful(&r->q))
-        doubt(r);
+        sneck__lock_doubt_release(lock, &r->pending);
     else
-        sneck__lock_undo_release(lock, r->token, r->token_len, r->deadline_ms);
+        sneck__lock_undo_release(lock, &r->pending);
     sneck__quorum_end(&r->q, SNECK_QUORUM, "have released it");
 }
 
@@ -54,7 +46,7 @@ static void release_decide(struct quorum_op *q)
 {
     struct quorum_release *r = (struct quorum_release *)q;
     if (sneck__quorum_agrees(q)) {
-        sneck__lock_end_release(q->base.lock, r->token, r->token_len, true);
+        sneck__lock_end_release(q->base.lock, &r->pending, true);
         sneck__op_end(&q->base.op, SNECK_OK, "%s", "");
     } else if (sneck__quorum_denies(q)) {
         not_released(r);
@@ -68,12 +60,12 @@ static void quorum_release_cancel(sneck_op *op)
     struct quorum_release *r = (struct quorum_release *)op;
     sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while its release was under way; release"
                   " again to be certain", r->q.base.lock->what);
-    doubt(r);
+    sneck__lock_doubt_release(r->q.base.lock, &r->pending);
 }
 
 static void quorum_release_clear(sneck_op *op)
 {
-    free(((struct quorum_release *)op)->token);
+    free(((struct quorum_release *)op)->pending.token);
     sneck__quorum_clear(op);
 }
 
@@ -93,13 +85,11 @@ int sneck__quorum_release_start(sneck_op **out, sneck_lock *lock, sneck_link *li
                                                     &quorum_release_kind, lock, link);
     if (!r)
         return SNECK_NO_MEMORY;
+    const struct token_release *p = &r->pending;
     if (r->q.base.op.status == SNECK_PENDING &&
-        sneck__lock_op_token_to_release(&r->q.base, only, &r->token, &r->token_len)) {
-        r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
-        r->in_time = sneck__now_ms() < r->deadline_ms;
-        sneck__quorum_ask_script(&r->q, &script_release, 2, (const char *const[]){r->token, ""},
-                                 (const size_t[]){r->token_len, 0});
-    }
+        sneck__lock_op_begin_release(&r->q.base, only, &r->pending))
+        sneck__quorum_ask_script(&r->q, &script_release, 2, (const char *const[]){p->token, ""},
+                                 (const size_t[]){p->token_len, 0});
     *out = &r->q.base.op;
     return SNECK_OK;
 }

@@ -13,11 +13,8 @@
 
 struct release {
     struct lock_op base;
-    char *token;             /* owned; the one to release */
-    size_t token_len;
+    struct token_release pending;
     char mark[RELEASE_MARK_SIZE];
-    int64_t deadline_ms;     /* its validity, taken back while this is under way */
-    bool in_time;            /* sent before that */
 };
 
 /* What the script says of a lock that is not ours. */
@@ -32,10 +29,10 @@ static bool release_reply(sneck_op *op, redisReply *reply)
     struct release *r = (struct release *)op;
     if (reply->type != REDIS_REPLY_INTEGER) {
         sneck__op_end_reply(op, reply, r->base.lock->what);
-        sneck__lock_undo_release(r->base.lock, r->token, r->token_len, r->deadline_ms);
+        sneck__lock_undo_release(r->base.lock, &r->pending);
         return false;
     }
-    if (sneck__lock_end_release(r->base.lock, r->token, r->token_len, reply->integer > 0)) {
+    if (sneck__lock_end_release(r->base.lock, &r->pending, reply->integer > 0)) {
         sneck__op_end(op, SNECK_OK, "%s", "");
         if (reply->integer == 3)
             sneck__client_count_wakeups(r->base.lock->client, false);
@@ -48,36 +45,31 @@ static bool release_reply(sneck_op *op, redisReply *reply)
     return false;
 }
 
-static void doubt_release(struct release *r)
-{
-    sneck__lock_doubt_release(r->base.lock, r->token, r->token_len, r->in_time);
-}
-
 static void release_lost(sneck_op *op, bool sent)
 {
     struct release *r = (struct release *)op;
     sneck__op_end_lost(op, sent, r->base.lock->what);
     if (sent)
-        doubt_release(r);
+        sneck__lock_doubt_release(r->base.lock, &r->pending);
     else
-        sneck__lock_undo_release(r->base.lock, r->token, r->token_len, r->deadline_ms);
+        sneck__lock_undo_release(r->base.lock, &r->pending);
 }
 
 static void release_cancel(sneck_op *op)
 {
     struct release *r = (struct release *)op;
     if (sneck__op_withdraw(op)) {
-        sneck__lock_undo_release(r->base.lock, r->token, r->token_len, r->deadline_ms);
+        sneck__lock_undo_release(r->base.lock, &r->pending);
         return;
     }
     sneck__op_end(op, SNECK_UNKNOWN, "%s: cancelled while its release was under way; release"
                   " again to be certain", r->base.lock->what);
-    doubt_release(r);
+    sneck__lock_doubt_release(r->base.lock, &r->pending);
 }
 
 static void release_clear(sneck_op *op)
 {
-    free(((struct release *)op)->token);
+    free(((struct release *)op)->pending.token);
     sneck__lock_op_clear(op);
 }
 
@@ -98,39 +90,40 @@ size_t sneck__lock_op_mark(const struct lock_op *o, char out[RELEASE_MARK_SIZE])
                             (long long)sneck__now_ms());
 }
 
-bool sneck__lock_op_token_to_release(struct lock_op *o, const uint64_t *only, char **token,
-                                     size_t *len)
+bool sneck__lock_op_begin_release(struct lock_op *o, const uint64_t *only,
+                                  struct token_release *release)
 {
     sneck_lock *lock = o->lock;
     uint64_t number;
-    if (sneck__lock_copy_token(lock, token, len, &number) != SNECK_OK)
+    int status = sneck__lock_copy_token(lock, &release->token, &release->token_len, &number);
+    if (status != SNECK_OK)
         sneck__op_end(&o->op, SNECK_NO_MEMORY, "%s: out of memory", lock->what);
     else if (only && *only != number)
         sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: not held any more: it was lost or released,"
                       " and this object has been acquired anew since", lock->what);
-    else if (!*token && sneck__lock_lease(lock).lost)
+    else if (!release->token && sneck__lock_lease(lock).lost)
         sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: lost before its release, as its renewal"
                       " or an extend found: it had expired, or was deleted or taken%s", lock->what,
                       sneck__lock_lease(lock).moved ? LOST_MOVED_TEXT : "");
-    else if (!*token)
+    else if (!release->token)
         sneck__op_end(&o->op, SNECK_NOT_OWNER, "%s: not held by this object: it was not acquired,"
                       " or released already", lock->what);
-    else
-        sneck__renewal_end(lock, number);
-    return o->op.status == SNECK_PENDING;
+    if (o->op.status != SNECK_PENDING)
+        return false;
+    sneck__renewal_end(lock, number);
+    sneck__lock_begin_release(lock, release);
+    return true;
 }
 
 static void begin_release(struct release *r, const uint64_t *only)
 {
-    sneck_lock *lock = r->base.lock;
-    if (!sneck__lock_op_token_to_release(&r->base, only, &r->token, &r->token_len))
+    const struct token_release *p = &r->pending;
+    if (!sneck__lock_op_begin_release(&r->base, only, &r->pending))
         return;
-    r->deadline_ms = sneck__lock_begin_release(lock, r->token, r->token_len);
-    r->in_time = sneck__now_ms() < r->deadline_ms;
     size_t mark_len = sneck__lock_op_mark(&r->base, r->mark);
-    sneck__lock_op_script(&r->base, lock->kind->release, mark_len ? 3 : 2,
-                          (const char *const[]){r->token, "", r->mark},
-                          (const size_t[]){r->token_len, 0, mark_len});
+    sneck__lock_op_script(&r->base, r->base.lock->kind->release, mark_len ? 3 : 2,
+                          (const char *const[]){p->token, "", r->mark},
+                          (const size_t[]){p->token_len, 0, mark_len});
 }
 
 static int start_release(sneck_op **out, sneck_lock *lock, sneck_link *link, const uint64_t *only)

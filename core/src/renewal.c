@@ -42,14 +42,14 @@ static sneck_client *client_of(struct renewal *r)
 
 static sneck_lock *lock_of(struct heap_item *item)
 {
-    return (sneck_lock *)((char *)item - offsetof(sneck_lock, lease.item));
+    return (sneck_lock *)((char *)item - offsetof(sneck_lock, renewal.item));
 }
 
 /* Takes the lock out of the heap; the heap's reference is the caller's now. */
 static void take_out(struct renewal *r, sneck_lock *lock)
 {
-    sneck__heap_take(&r->heap, &lock->lease.item);
-    lock->lease.op = NULL;
+    sneck__heap_take(&r->heap, &lock->renewal.item);
+    lock->renewal.op = NULL;
 }
 
 static void drop_from_heap(struct renewal *r, sneck_lock *lock)
@@ -60,14 +60,14 @@ static void drop_from_heap(struct renewal *r, sneck_lock *lock)
 
 static void set_due(struct renewal *r, sneck_lock *lock, int64_t due_ms)
 {
-    sneck__heap_put(&r->heap, &lock->lease.item, due_ms);
+    sneck__heap_put(&r->heap, &lock->renewal.item, due_ms);
 }
 
 /* -------------------------------------------------------------------- the times */
 
 static int64_t third(const sneck_lock *lock)
 {
-    return lock->ttl_ms / 3 > 0 ? lock->ttl_ms / 3 : 1;
+    return sneck__most_ms(lock->ttl_ms / 3, 1);
 }
 
 /* When a third of the lease is gone, rounded so that others are due then as well. */
@@ -82,12 +82,7 @@ static int64_t renewal_due_ms(const sneck_lock *lock, int64_t deadline_ms)
 static int64_t retry_due_ms(const sneck_lock *lock, int64_t now)
 {
     int64_t pause = lock->ttl_ms / 20;
-    return now + (pause < 1 ? 1 : pause > RETRY_MAX_MS ? RETRY_MAX_MS : pause);
-}
-
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
+    return now + sneck__least_ms(sneck__most_ms(pause, 1), RETRY_MAX_MS);
 }
 
 /* ---------------------------------------------------------------- after a fork */
@@ -142,8 +137,8 @@ static bool is_own_thread(const struct renewal *r)
  * to its last renewal would come too late to be told. */
 static void tell_lost(struct renewal *r, sneck_lock *lock)
 {
-    if (lock->lease.op)
-        sneck_op_cancel(lock->lease.op);
+    if (lock->renewal.op)
+        sneck_op_cancel(lock->renewal.op);
     take_out(r, lock);
     if (lock->on_lost) {
         r->told = lock;
@@ -165,11 +160,11 @@ static void renew(struct renewal *r, sneck_lock *lock, const struct lock_lease *
 {
     sneck_op *op;
     if (sneck_lock_extend_start(&op, lock, r->link, 0) != SNECK_OK) {
-        set_due(r, lock, sooner(lease->deadline_ms, retry_due_ms(lock, now)));
+        set_due(r, lock, sneck__least_ms(lease->deadline_ms, retry_due_ms(lock, now)));
         return;
     }
-    lock->lease.op = op;
-    set_due(r, lock, sooner(lease->deadline_ms, now + third(lock)));
+    lock->renewal.op = op;
+    set_due(r, lock, sneck__least_ms(lease->deadline_ms, now + third(lock)));
 }
 
 /* Does what is due about one lock. True: the link is to be stepped. */
@@ -181,13 +176,13 @@ static bool act(struct renewal *r, sneck_lock *lock, int64_t now)
         drop_from_heap(r, lock);
     } else if (lease.lost || left <= 0) {
         tell_lost(r, lock);
-    } else if (lock->lease.op) {
-        set_due(r, lock, sooner(lease.deadline_ms, now + third(lock)));
+    } else if (lock->renewal.op) {
+        set_due(r, lock, sneck__least_ms(lease.deadline_ms, now + third(lock)));
         sneck__link_fail(r->link, "no answer to a renewal in time");
         return true;
-    } else if (now >= lock->lease.hold_end_ms) {
+    } else if (now >= lock->renewal.hold_end_ms) {
         set_due(r, lock, lease.deadline_ms);
-    } else if (lock->lease.paused && left > third(lock)) {
+    } else if (lock->renewal.paused && left > third(lock)) {
         set_due(r, lock, lease.deadline_ms - third(lock));
     } else {
         renew(r, lock, &lease, now);
@@ -217,16 +212,16 @@ static void finish_renewal(struct renewal *r, sneck_op *op)
 {
     sneck_lock *lock = ((struct lock_op *)op)->lock;
     enter_renewal(r);
-    if (lock->lease.item.place && lock->lease.op == op) {
+    if (lock->renewal.item.place && lock->renewal.op == op) {
         struct lock_lease lease = sneck__lock_lease(lock);
         int64_t now = sneck__now_ms();
-        lock->lease.op = NULL;
+        lock->renewal.op = NULL;
         if (op->status == SNECK_OK)
             set_due(r, lock, renewal_due_ms(lock, lease.deadline_ms));
         else if (op->status == SNECK_NOT_OWNER)
             set_due(r, lock, now); /* lost, or released meanwhile */
         else
-            set_due(r, lock, sooner(lease.deadline_ms, retry_due_ms(lock, now)));
+            set_due(r, lock, sneck__least_ms(lease.deadline_ms, retry_due_ms(lock, now)));
         sneck__lock_note_renewal(lock, op->status == SNECK_OK);
     }
     leave_renewal(r);
@@ -246,11 +241,9 @@ static bool fall_asleep(struct renewal *r, int64_t *timeout_ms)
     r->sleeps_until_ms = due_ms;
     leave_renewal(r);
     if (due_ms != NEVER_MS) {
-        int64_t left = due_ms - sneck__now_ms();
-        if (left < 0)
-            left = 0;
+        int64_t left = sneck__most_ms(due_ms - sneck__now_ms(), 0);
         if (*timeout_ms < 0 || left < *timeout_ms)
-            *timeout_ms = left < 60000 ? left : 60000;
+            *timeout_ms = sneck__least_ms(left, 60000);
     }
     return !stopping;
 }
@@ -442,10 +435,10 @@ static struct renewal *enter_for(sneck_lock *lock)
 {
     struct renewal *r = renewal_of(lock);
     enter_renewal(r);
-    if (lock->lease.fork_count != r->fork_count) {
-        lock->lease.fork_count = r->fork_count;
-        lock->lease.op = NULL;
-        lock->lease.paused = 0;
+    if (lock->renewal.fork_count != r->fork_count) {
+        lock->renewal.fork_count = r->fork_count;
+        lock->renewal.op = NULL;
+        lock->renewal.paused = 0;
     }
     return r;
 }
@@ -454,20 +447,19 @@ int sneck__renewal_add(sneck_lock *lock)
 {
     struct lock_lease lease = sneck__lock_lease(lock);
     int64_t now = sneck__now_ms();
-    atomic_store(&lock->lease.used, true);
+    atomic_store(&lock->renewal.used, true);
     struct renewal *r = enter_for(lock);
-    int status = lock->lease.freed ? SNECK_INTERRUPTED : make_run(r);
+    int status = lock->renewal.freed ? SNECK_INTERRUPTED : make_run(r);
     if (status == SNECK_OK && !sneck__heap_reserve(&r->heap, r->heap.count + 1))
         status = SNECK_NO_MEMORY;
     if (status == SNECK_OK) {
-        lock->lease.op = NULL;
+        lock->renewal.op = NULL;
         bool known = lease.deadline_ms != NEVER_MS;
-        lock->lease.hold_end_ms = lock->max_hold_ms == SNECK_FOREVER
-            ? NEVER_MS : sneck__later_ms(now, lock->max_hold_ms);
-        if (!lock->lease.item.place)
+        lock->renewal.hold_end_ms = sneck__end_ms(now, lock->max_hold_ms);
+        if (!lock->renewal.item.place)
             sneck__lock_share(lock);
         set_due(r, lock, known ? renewal_due_ms(lock, lease.deadline_ms) : now);
-        wake_thread(r, lock->lease.item.due_ms);
+        wake_thread(r, lock->renewal.item.due_ms);
     }
     leave_renewal(r);
     return status;
@@ -475,7 +467,7 @@ int sneck__renewal_add(sneck_lock *lock)
 
 static void remove_from(struct renewal *r, sneck_lock *lock)
 {
-    bool was_there = lock->lease.item.place != 0;
+    bool was_there = lock->renewal.item.place != 0;
     if (was_there)
         take_out(r, lock);
     leave_renewal(r);
@@ -485,13 +477,13 @@ static void remove_from(struct renewal *r, sneck_lock *lock)
 
 void sneck__renewal_remove(sneck_lock *lock)
 {
-    if (atomic_load(&lock->lease.used))
+    if (atomic_load(&lock->renewal.used))
         remove_from(enter_for(lock), lock);
 }
 
 void sneck__renewal_end(sneck_lock *lock, uint64_t number)
 {
-    if (!atomic_load(&lock->lease.used))
+    if (!atomic_load(&lock->renewal.used))
         return;
     struct renewal *r = enter_for(lock);
     if (sneck_lock_lease_number(lock) == number)
@@ -502,10 +494,10 @@ void sneck__renewal_end(sneck_lock *lock, uint64_t number)
 
 void sneck__renewal_forget(sneck_lock *lock)
 {
-    if (!lock->renew && !atomic_load(&lock->lease.used))
+    if (!lock->renew && !atomic_load(&lock->renewal.used))
         return;
     struct renewal *r = enter_for(lock);
-    lock->lease.freed = true;
+    lock->renewal.freed = true;
     while (r->told == lock && !is_own_thread(r))
         pthread_cond_wait(&r->told_over, &r->mutex);
     remove_from(r, lock);
@@ -514,18 +506,18 @@ void sneck__renewal_forget(sneck_lock *lock)
 /* The lease has changed. */
 static void look_again(struct renewal *r, sneck_lock *lock)
 {
-    if (!lock->lease.item.place || lock->lease.op)
+    if (!lock->renewal.item.place || lock->renewal.op)
         return;
     struct lock_lease lease = sneck__lock_lease(lock);
     if (!lease.lost && lease.deadline_ms == NEVER_MS)
         return;
     set_due(r, lock, lease.lost ? sneck__now_ms() : renewal_due_ms(lock, lease.deadline_ms));
-    wake_thread(r, lock->lease.item.due_ms);
+    wake_thread(r, lock->renewal.item.due_ms);
 }
 
 void sneck__renewal_reset(sneck_lock *lock)
 {
-    if (!atomic_load(&lock->lease.used))
+    if (!atomic_load(&lock->renewal.used))
         return;
     struct renewal *r = enter_for(lock);
     look_again(r, lock);
@@ -534,12 +526,12 @@ void sneck__renewal_reset(sneck_lock *lock)
 
 void sneck__renewal_pause(sneck_lock *lock, bool paused)
 {
-    if (!atomic_load(&lock->lease.used))
+    if (!atomic_load(&lock->renewal.used))
         return;
     struct renewal *r = enter_for(lock);
     if (paused)
-        lock->lease.paused++;
-    else if (lock->lease.paused > 0 && --lock->lease.paused == 0)
+        lock->renewal.paused++;
+    else if (lock->renewal.paused > 0 && --lock->renewal.paused == 0)
         look_again(r, lock);
     leave_renewal(r);
 }

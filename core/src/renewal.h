@@ -13,7 +13,7 @@ struct renewal {
     pthread_mutex_t mutex;      /* for what follows; never held across I/O or a callback */
     struct fork_hold hold;      /* of the mutex */
     unsigned fork_count;        /* whose thread it is */
-    struct heap heap;           /* of leases; for each a reference to its lock */
+    struct heap heap;           /* of locks; a reference to each */
     bool running;               /* there is a thread, to be joined */
     bool stopping;              /* for good */
     bool asleep;                /* it waits, and touches neither link nor locks */
@@ -26,7 +26,7 @@ struct renewal {
 };
 
 /* A lock's part in it, under the same mutex. */
-struct lease {
+struct lock_renewal {
     atomic_bool used;           /* was ever renewed; read without the mutex */
     unsigned fork_count;        /* in whose heap it is */
     struct heap_item item;      /* when something is to be done about it */

@@ -40,11 +40,6 @@ static const char *recall(const struct known_places *known, struct places *out)
     return out->count > 0 ? NULL : known->why;
 }
 
-static int64_t at_least(int64_t ms)
-{
-    return ms < LOOKUP_MIN_MS ? LOOKUP_MIN_MS : ms;
-}
-
 /* Until a first lookup has ended, whoever comes looks for himself: it may be quick. Later, while
  * one looks, others do with what is known. */
 bool sneck__known_places(struct known_places *known, struct places *out, const char **why)
@@ -56,15 +51,15 @@ bool sneck__known_places(struct known_places *known, struct places *out, const c
         *why = recall(known, out);
         return true;
     }
-    known->next_ms = sneck__later_ms(now, at_least(known->pause_ms));
+    known->next_ms = sneck__later_ms(now, sneck__most_ms(known->pause_ms, LOOKUP_MIN_MS));
     return false;
 }
 
 const char *sneck__note_places(struct known_places *known, struct places *found,
                                const char *why)
 {
-    int64_t pause = at_least(2 * known->pause_ms);
-    known->pause_ms = pause < LOOKUP_MAX_MS ? pause : LOOKUP_MAX_MS;
+    int64_t pause = sneck__most_ms(2 * known->pause_ms, LOOKUP_MIN_MS);
+    known->pause_ms = sneck__least_ms(pause, LOOKUP_MAX_MS);
     known->next_ms = sneck__later_ms(sneck__now_ms(), known->pause_ms);
     known->asked = true;
     known->work = !why;

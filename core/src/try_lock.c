@@ -31,7 +31,7 @@ static const char *wrong_times(int64_t expire_ms, int64_t timeout_ms)
 {
     if (expire_ms < SNECK_TTL_MIN_MS || expire_ms > SNECK_TTL_MAX_MS)
         return "expire_ms is from 3 to 31536000000, which is 365 days";
-    if (timeout_ms != SNECK_FOREVER && (timeout_ms < 0 || timeout_ms > SNECK_TTL_MAX_MS))
+    if (!sneck__is_wait(timeout_ms))
         return "timeout_ms is from 0 to 31536000000, which is 365 days";
     return NULL;
 }

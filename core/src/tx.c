@@ -15,7 +15,7 @@
  */
 #include "tx.h"
 
-#include "command.h"
+#include "command_guard.h"
 #include "tx_op.h"
 
 #include <stdarg.h>
@@ -158,6 +158,34 @@ int sneck_tx_queue(sneck_tx *tx, size_t argc, const void *const *argv, const siz
     return SNECK_OK;
 }
 
+const char *sneck__tx_put_refused(const void *key, int64_t ttl_ms)
+{
+    if (!key)
+        return "the key is NULL";
+    if (ttl_ms < 0 || ttl_ms > SNECK_TTL_MAX_MS)
+        return "a ttl is 0, to keep the key's own, or up to 365 days";
+    return NULL;
+}
+
+int sneck_tx_put(sneck_tx *tx, const void *key, size_t key_len, const void *value,
+                 size_t value_len, int64_t ttl_ms)
+{
+    char ttl[24];
+    if (!tx->open)
+        return refuse_shut(tx);
+    const char *why = sneck__tx_put_refused(key, ttl_ms);
+    if (why)
+        return sneck__tx_fail(tx, SNECK_INVALID, "transaction: %s", why);
+    if (!value)
+        return sneck_tx_queue(tx, 2, (const void *const[]){"DEL", key},
+                              (const size_t[]){3, key_len});
+    bool keep = ttl_ms == 0;
+    size_t width = (size_t)snprintf(ttl, sizeof ttl, "%lld", (long long)ttl_ms);
+    return sneck_tx_queue(tx, keep ? 4 : 5,
+                          (const void *const[]){"SET", key, value, keep ? "KEEPTTL" : "PX", ttl},
+                          (const size_t[]){3, key_len, value_len, keep ? 7 : 2, width});
+}
+
 int sneck_tx_conflicts(const sneck_tx *tx)
 {
     return tx->attempts > 0 ? tx->attempts - 1 : 0;
@@ -185,7 +213,7 @@ static const char *check_arguments_of_tx(const sneck_client *client, size_t coun
         return "start the options from SNECK_TX_OPTIONS";
     if (o->attempts < 1)
         return "the number of attempts is from 1";
-    if (o->wait_ms != SNECK_FOREVER && (o->wait_ms < 0 || o->wait_ms > SNECK_TTL_MAX_MS))
+    if (!sneck__is_wait(o->wait_ms))
         return "a wait is from 0 ms to 365 days, or SNECK_FOREVER";
     if (o->guard && o->guard->client->quorum)
         return "the guard is a quorum's lock, which no one server can vouch for";
@@ -250,8 +278,7 @@ int sneck_tx_new(sneck_tx **out, sneck_client *client, size_t count, const void 
         tx->count = count;
         tx->failed = SIZE_MAX;
         tx->begun_ms = sneck__now_ms();
-        tx->end_ms = o->wait_ms == SNECK_FOREVER ? NEVER_MS
-                                                 : sneck__later_ms(tx->begun_ms, o->wait_ms);
+        tx->end_ms = sneck__end_ms(tx->begun_ms, o->wait_ms);
     }
     if (tx && fill_tx(tx, keys, key_len)) {
         *out = tx;

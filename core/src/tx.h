@@ -59,6 +59,9 @@ bool sneck__tx_add_watch(sneck_tx *tx, const char *key, size_t len);
 /* Checks a command for this transaction; INVALID, noted, where it has no place. */
 int sneck__tx_check(sneck_tx *tx, size_t argc, const void *const *argv, const size_t *len);
 
+/* Why sneck_tx_put() would refuse that; NULL: it would not. */
+const char *sneck__tx_put_refused(const void *key, int64_t ttl_ms);
+
 /* The guard is not ours: NOT_OWNER, noted. */
 int sneck__tx_guard_lost(sneck_tx *tx);
 

@@ -57,7 +57,7 @@ static void pause_or_open(struct tx_op *o)
     }
     int64_t due = sneck__now_ms() + random_below(pause_limit(tx) + 1);
     o->then = open_attempt;
-    sneck__op_set_timer(&o->op, due < tx->end_ms ? due : tx->end_ms);
+    sneck__op_set_timer(&o->op, sneck__least_ms(due, tx->end_ms));
 }
 
 static void turn_came(struct tx_op *o)

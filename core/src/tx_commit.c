@@ -63,7 +63,7 @@ static void exec_answered(struct tx_op *o)
     tx->watching = false; /* EXEC ended it, whatever came of it */
     switch (o->answer->type) {
     case REDIS_REPLY_NIL:
-        sneck__tx_undo_release(o);
+        sneck__lock_undo_release(tx->order, &o->passing);
         sneck__tx_message(tx, "transaction: a watched key was changed; nothing was written");
         sneck__tx_op_end(o, SNECK_CONFLICT);
         break;
@@ -72,12 +72,12 @@ static void exec_answered(struct tx_op *o)
         sneck__tx_op_finish(o, read_results(o));
         break;
     case REDIS_REPLY_ERROR:
-        sneck__tx_undo_release(o);
+        sneck__lock_undo_release(tx->order, &o->passing);
         sneck__tx_op_finish(o, refused_as_whole(o));
         break;
     default:
         tx->unclean = true;
-        sneck__tx_doubt_release(o);
+        sneck__lock_doubt_release(tx->order, &o->passing);
         sneck__tx_op_finish(o, sneck__tx_fail(tx, SNECK_PROTOCOL, "transaction: %s: a reply of an"
                                               " unexpected type", tx->client->address.text));
     }

@@ -241,9 +241,9 @@ static void end_lost(struct tx_op *o, bool committing)
 {
     sneck_tx *tx = o->tx;
     if (committing)
-        sneck__tx_doubt_release(o);
+        sneck__lock_doubt_release(tx->order, &o->passing);
     else
-        sneck__tx_undo_release(o);
+        sneck__lock_undo_release(tx->order, &o->passing);
     int status = sneck__op_tell_lost(tx->error, &o->op, committing, subject);
     tx->watching = false;
     if (status == SNECK_CONNECTION && (o->was_there || tx->attempts > 1 || o->reached)) {
@@ -357,9 +357,9 @@ static void tx_op_cancel(sneck_op *op)
         sneck__tx_note_turn(o);
     }
     if (sent)
-        sneck__tx_doubt_release(o);
+        sneck__lock_doubt_release(tx->order, &o->passing);
     else
-        sneck__tx_undo_release(o);
+        sneck__lock_undo_release(tx->order, &o->passing);
     if (o->ending)
         end_finished(o);
     else if (sent)

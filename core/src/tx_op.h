@@ -3,14 +3,6 @@
 
 #include "tx.h"
 
-/* A release of the turn within a MULTI. */
-struct passing {
-    char *token;                    /* owned; the turn's. NULL: none is under way */
-    size_t token_len;
-    int64_t deadline_ms;            /* its validity, taken back meanwhile */
-    bool in_time;                   /* sent before that */
-};
-
 /* One op of a transaction. It goes on step by step: `then` is called when the replies
  * to what was sent are there, when its child has ended, or when its timer ran out. */
 struct tx_op {
@@ -30,7 +22,7 @@ struct tx_op {
     bool reached;                   /* a lost request had left */
     bool begun;                     /* the first reply is there */
     bool not_opened;                /* it answers MULTI, with an error */
-    struct passing passing;         /* stands before EXEC */
+    struct token_release passing;   /* of the turn; stands before EXEC */
     redisReply *failure;            /* owned; the first error among the others */
     redisReply *answer;             /* owned; the last reply */
 
@@ -99,11 +91,9 @@ void sneck__tx_note_turn(struct tx_op *o);
  * in flight then. False: no memory, or no connection. */
 bool sneck__tx_send_release(struct tx_op *o);
 
-/* What became of it, if it was sent: its reply in EXEC's; or EXEC did nothing; or it
- * may have done all. Where it is still ours, sneck__tx_pass_turn() passes it on. */
+/* What became of it: its reply in EXEC's. Where the turn is still ours, as it is when EXEC did
+ * nothing or that is not known, sneck__tx_pass_turn() passes it on. */
 void sneck__tx_note_release(struct tx_op *o, const redisReply *reply);
-void sneck__tx_undo_release(struct tx_op *o);
-void sneck__tx_doubt_release(struct tx_op *o);
 
 /* Passes the turn on; false: it was not ours, or cannot be. */
 bool sneck__tx_pass_turn(struct tx_op *o, void (*then)(struct tx_op *o));

@@ -14,8 +14,6 @@
  */
 #include "tx_op.h"
 
-#include <stdlib.h>
-
 #define ORDER_TTL_MS 2000
 #define ORDER_WAIT_MS 1000
 
@@ -51,7 +49,7 @@ bool sneck__tx_take_turn(struct tx_op *o, void (*then)(struct tx_op *o))
     make_order(tx);
     if (!tx->order || left <= 0 ||
         sneck_lock_acquire_start(&o->child, tx->order, tx->link,
-                                 left < ORDER_WAIT_MS ? left : ORDER_WAIT_MS) != SNECK_OK)
+                                 sneck__least_ms(left, ORDER_WAIT_MS)) != SNECK_OK)
         return false;
     wait_for_child(o, then);
     return true;
@@ -74,57 +72,33 @@ void sneck__tx_note_turn(struct tx_op *o)
 bool sneck__tx_send_release(struct tx_op *o)
 {
     sneck_lock *order = o->tx->order;
-    struct passing *p = &o->passing;
+    struct token_release *p = &o->passing;
     if (!o->tx->ordered || !o->tx->by_script)
         return true;
     if (sneck__lock_copy_token(order, &p->token, &p->token_len, NULL) != SNECK_OK)
         return false;
     if (!p->token)
         return true;
-    p->deadline_ms = sneck__lock_begin_release(order, p->token, p->token_len);
-    p->in_time = sneck__now_ms() < p->deadline_ms;
+    sneck__lock_begin_release(order, p);
     bool ok = sneck__link_send(o->op.link, &o->op, (struct command){7,
         (const char *const[]){"EVALSHA", script_release.sha1, "2", order->name,
-                              order->queue.text, p->token, ""},
-        (const size_t[]){7, 40, 1, order->name_len, order->queue.len, p->token_len, 0}});
+                              order->beside_key.text, p->token, ""},
+        (const size_t[]){7, 40, 1, order->name_len, order->beside_key.len, p->token_len, 0}});
     o->op.in_flight += ok;
     return ok;
-}
-
-static void forget_release(struct passing *p)
-{
-    free(p->token);
-    p->token = NULL;
 }
 
 void sneck__tx_note_release(struct tx_op *o, const redisReply *reply)
 {
     sneck_tx *tx = o->tx;
     if (reply->type != REDIS_REPLY_INTEGER) { /* NOSCRIPT, perhaps */
-        sneck__tx_undo_release(o);
+        sneck__lock_undo_release(tx->order, &o->passing);
         return;
     }
     tx->ordered = false;
-    sneck__lock_end_release(tx->order, o->passing.token, o->passing.token_len, reply->integer > 0);
+    sneck__lock_end_release(tx->order, &o->passing, reply->integer > 0);
     if (reply->integer == 3)
         sneck__client_count_wakeups(tx->client, false);
-    forget_release(&o->passing);
-}
-
-void sneck__tx_undo_release(struct tx_op *o)
-{
-    struct passing *p = &o->passing;
-    if (p->token)
-        sneck__lock_undo_release(o->tx->order, p->token, p->token_len, p->deadline_ms);
-    forget_release(p);
-}
-
-void sneck__tx_doubt_release(struct tx_op *o)
-{
-    struct passing *p = &o->passing;
-    if (p->token)
-        sneck__lock_doubt_release(o->tx->order, p->token, p->token_len, p->in_time);
-    forget_release(p);
 }
 
 bool sneck__tx_pass_turn(struct tx_op *o, void (*then)(struct tx_op *o))

@@ -37,9 +37,9 @@ static void prove(struct wire *w)
 
 static void note_end(struct wire *w)
 {
-    int64_t twice = 2 * w->pause_ms < PAUSE_MAX_MS ? 2 * w->pause_ms : PAUSE_MAX_MS;
+    int64_t twice = sneck__least_ms(2 * w->pause_ms, PAUSE_MAX_MS);
     if (!w->proven)
-        w->pause_ms = twice < PAUSE_MIN_MS ? PAUSE_MIN_MS : twice;
+        w->pause_ms = sneck__most_ms(twice, PAUSE_MIN_MS);
     w->retry_ms = sneck__later_ms(sneck__now_ms(), w->pause_ms);
 }
 

@@ -426,7 +426,7 @@ function client_methods:update(key, body, given)
         local new = body(old)
         value = decided(old, new)
         if new ~= sneck.KEEP then
-            transaction.change(tx, key, value, ttl_ms)
+            transaction.put(tx, key, value, ttl_ms)
         end
     end
     local results = table.pack(run(self, {key}, change, o))
@@ -449,7 +449,7 @@ local function compare(client, key, expected, new, ttl_ms)
     local results = table.pack(run(client, {key}, function(tx)
         matched = tx:get(key) == expected
         if matched then
-            transaction.change(tx, key, new, ttl_ms)
+            transaction.put(tx, key, new, ttl_ms)
         end
     end, {}))
     if results[1] == nil then

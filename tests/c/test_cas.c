@@ -97,6 +97,16 @@ static void a_function_that_gives_up_changes_nothing(void **state)
     assert_false(key_exists(scene->other, "a"));
 }
 
+static void a_new_value_of_null_deletes_nothing(void **state)
+{
+    struct scene *scene = *state;
+    DO(scene->other, "SET", "a", "1");
+    scene->change = (sneck_change){SNECK_SET, NULL, 0};
+    assert_int_equal(update(scene, 0), SNECK_INVALID);
+    assert_non_null(strstr(scene->error, "NULL"));
+    assert_value(scene->other, "a", "1");
+}
+
 static void a_write_keeps_the_expiry_unless_told(void **state)
 {
     struct scene *scene = *state;
@@ -169,6 +179,7 @@ int main(void)
         TEST(an_update_gets_the_old_value_and_writes_the_new_one),
         TEST(an_update_is_made_again_after_a_conflict),
         TEST(a_function_that_gives_up_changes_nothing),
+        TEST(a_new_value_of_null_deletes_nothing),
         TEST(a_write_keeps_the_expiry_unless_told),
         TEST(a_value_is_written_only_over_what_was_expected),
         TEST(a_key_of_another_kind_is_an_error),

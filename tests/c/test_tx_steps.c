@@ -46,6 +46,49 @@ static void steps_commit_what_was_queued(void **state)
     assert_value(turn->other, "a", "2");
 }
 
+static void what_was_put_is_written_with_its_expiry(void **state)
+{
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
+    DO(turn->other, "SET", "a", "1", "PX", "60000");
+    DO(turn->other, "SET", "gone", "1");
+    assert_int_equal(begin(tx), SNECK_OK);
+    read_a(tx, "1");
+    char value[] = "2\0\n";
+    assert_int_equal(sneck_tx_put(tx, "a", 1, value, 3, 0), SNECK_OK);
+    value[0] = 'x'; /* it was copied */
+    assert_int_equal(sneck_tx_put(tx, "b", 1, "", 0, 90000), SNECK_OK);
+    assert_int_equal(sneck_tx_put(tx, "gone", 4, NULL, 0, 0), SNECK_OK);
+    sneck_op *op = start(sneck_tx_commit_start, tx);
+    assert_int_equal(finish(sneck_op_link(op), op), SNECK_OK);
+    assert_int_equal(sneck_reply_count(sneck_op_reply(op)), 3);
+    sneck_op_free(op);
+    assert_int_equal(COMMAND_INTEGER(turn->other, "STRLEN", "a"), 3);
+    assert_value(turn->other, "a", "2");
+    assert_in_range(COMMAND_INTEGER(turn->other, "PTTL", "a"), 1, 60000);
+    assert_value(turn->other, "b", "");
+    assert_in_range(COMMAND_INTEGER(turn->other, "PTTL", "b"), 60001, 90000);
+    assert_false(key_exists(turn->other, "gone"));
+}
+
+static void what_cannot_be_put_spoils_the_attempt(void **state)
+{
+    struct turn *turn = *state;
+    sneck_tx *tx = make(turn);
+    const struct { const char *key; int64_t ttl_ms; } wrong[] = {
+        {NULL, 0}, {"a", -1}, {"a", SNECK_TTL_MAX_MS + 1},
+    };
+    assert_int_equal(sneck_tx_put(tx, "a", 1, "2", 1, 0), SNECK_INVALID); /* no attempt yet */
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tx = make(turn);
+        assert_int_equal(begin(tx), SNECK_OK);
+        assert_int_equal(sneck_tx_put(tx, wrong[i].key, 1, "2", 1, wrong[i].ttl_ms),
+                         SNECK_INVALID);
+        assert_int_equal(commit(tx), SNECK_INVALID);
+    }
+    assert_value(turn->other, "a", "1");
+}
+
 static void the_first_begin_on_a_quiet_key_ends_at_once(void **state)
 {
     struct turn *turn = *state;
@@ -379,6 +422,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_turn, tear_down_turn)
         TEST(steps_commit_what_was_queued),
+        TEST(what_was_put_is_written_with_its_expiry),
+        TEST(what_cannot_be_put_spoils_the_attempt),
         TEST(the_first_begin_on_a_quiet_key_ends_at_once),
         TEST(a_conflict_is_told_and_the_next_attempt_reads_anew),
         TEST(an_attempt_may_be_begun_again_without_a_commit),

@@ -1,6 +1,6 @@
 /* handoff.pml - the hand-off of a lock to its waiters, for the model checker spin.
  *
- * It follows core/src/acquire.c, waiting.c and release.c on the side of the clients,
+ * It follows core/src/acquire.c, acquire_waiting.c and release.c on the side of the clients,
  * and core/scripts/{acquire,release,extend}.lua with shared/grant.lua on the side of
  * the server. Three things are checked, see "what must hold": nobody believes in a
  * lock that another believes in, nothing of an op that is over stays on the server,

@@ -284,15 +284,11 @@ function transaction.run(pump, taken, keys, steps, body)
     return table.unpack(results, 2, results.n)
 end
 
---- Queues a key's new value, nil to delete it; without a ttl the key keeps its expiry.
-function transaction.change(tx, key, new, ttl_ms)
-    if new == nil then
-        tx:queue("DEL", key)
-    elseif ttl_ms > 0 then
-        tx:queue("SET", key, new, "PX", ttl_ms)
-    else
-        tx:queue("SET", key, new, "KEEPTTL")
-    end
+--- Adds a key's new value to the commit, nil to delete it; with a ttl of 0 the key keeps its
+-- expiry.
+function transaction.put(tx, key, value, ttl_ms)
+    check(tx)
+    return given(tx, tx.steps:put(key, value, ttl_ms))
 end
 
 --- A value as it is sent; nil stays nil. False: it is none.

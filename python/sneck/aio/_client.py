@@ -273,7 +273,7 @@ class Client:
         """
         if not callable(function):
             raise TypeError(f"update() needs a function, not {function!r}")
-        expiry = _expiry(ttl)
+        ttl_ms = _ttl_ms(ttl)
         result: bytes | None = None
 
         async def change(tx: Transaction) -> None:
@@ -282,7 +282,7 @@ class Client:
             new: Any = await settled(function(old))
             result = old if new is KEEP else _bytes(new)
             if new is not KEEP:
-                _write(tx, key, result, expiry)
+                tx._put(key, result, ttl_ms)
 
         await self.transaction(change, key, attempts=attempts, wait=wait, guard=guard)
         return result
@@ -301,14 +301,14 @@ class Client:
         The key keeps its expiry unless `ttl` (seconds) sets one. Raises as transaction()
         does.
         """
-        expiry, before, after = _expiry(ttl), _bytes(expected), _bytes(new)
+        ttl_ms, before, after = _ttl_ms(ttl), _bytes(expected), _bytes(new)
         matches = False
 
         async def change(tx: Transaction) -> None:
             nonlocal matches
             matches = await tx.get(key) == before
             if matches:
-                _write(tx, key, after, expiry)
+                tx._put(key, after, ttl_ms)
 
         await self.transaction(change, key)
         return matches
@@ -406,23 +406,14 @@ def _lock_of(guard: object) -> _core.Lock | None:
     raise TypeError(f"guard must be a Lock or None, not {guard!r}")
 
 
-def _expiry(ttl: float | None) -> tuple[str] | tuple[str, int]:
-    """Give the words of SET that a ttl makes."""
-    return ("KEEPTTL",) if ttl is None else ("PX", _core.milliseconds(ttl))
+def _ttl_ms(ttl: float | None) -> int:
+    """Give a ttl in milliseconds; 0 for none. Raises ValueError and TypeError."""
+    return 0 if ttl is None else _core.milliseconds(ttl)
 
 
 def _bytes(value: object) -> bytes | None:
     """Give a value as it is stored; None for no key. Raises TypeError."""
     return None if value is None else _core.bytes_of(value)
-
-
-def _write(
-    tx: Transaction, key: str | bytes, value: bytes | None, expiry: tuple[str] | tuple[str, int]
-) -> None:
-    if value is None:
-        tx.queue("DEL", key)
-    else:
-        tx.queue("SET", key, value, *expiry)
 
 
 def connect(

@@ -94,6 +94,10 @@ class Transaction:
         """
         self._usable().queue(*args)
 
+    def _put(self, key: str | bytes, value: bytes | None, ttl_ms: int) -> None:
+        """Add a key's new value to them; None deletes it, and 0 keeps its expiry."""
+        self._usable().put(key, value, ttl_ms)
+
     def watch(self, *keys: str | bytes) -> None:
         """Watch more keys, from the next read on."""
         self._usable().watch(*keys)

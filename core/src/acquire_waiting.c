@@ -1,7 +1,7 @@
-/* waiting.c - how an acquire waits: in the lock's queue, or by polling.
+/* acquire_waiting.c - how an acquire waits: in the lock's queue, or by polling.
  *
  *              inbox not open                ready
- *   wait_next ---------------> JOINING -------------> ASKING (with an entry)
+ *   next --------------------> JOINING -------------> ASKING (with an entry)
  *      | denied, or one try                              |  in the queue
  *      v                                                 v
  *   ASKING (without) --not free--> PAUSING            QUEUED --timer--> ASKING
@@ -53,7 +53,7 @@ static int64_t jittered(struct acquire *a, int64_t ms)
 static void set_timer(struct acquire *a, int64_t pause_ms)
 {
     int64_t due = sneck__later_ms(sneck__now_ms(), pause_ms);
-    sneck__op_set_timer(&a->base.op, due < a->end_ms ? due : a->end_ms);
+    sneck__op_set_timer(&a->base.op, sneck__least_ms(due, a->end_ms));
 }
 
 /* -------------------------------------------------------------------- asking */
@@ -128,12 +128,12 @@ static void ask_outside(struct acquire *a)
     ask(a, "", 0, a->token, a->queued_ms ? a->entry_len : 0);
 }
 
-void sneck__wait_look(struct acquire *a)
+void sneck__waiting_look(struct acquire *a)
 {
     ask_outside(a);
 }
 
-void sneck__wait_next(struct acquire *a)
+void sneck__waiting_next(struct acquire *a)
 {
     if (!sneck__acquire_time_left(a) || !a->base.lock->kind->queues) {
         ask_outside(a);
@@ -154,7 +154,7 @@ void sneck__wait_next(struct acquire *a)
     }
 }
 
-void sneck__wait_retry(struct acquire *a)
+void sneck__waiting_retry(struct acquire *a)
 {
     a->phase = PAUSING;
     set_timer(a, jittered(a, RETRY_MS));
@@ -166,9 +166,7 @@ void sneck__wait_retry(struct acquire *a)
 static int64_t heartbeat(struct acquire *a)
 {
     int64_t ttl_ms = a->base.lock->ttl_ms;
-    int64_t beat = ttl_ms < HEARTBEAT_MS ? ttl_ms : HEARTBEAT_MS;
-    if (beat < STAGGER_MS)
-        beat = STAGGER_MS;
+    int64_t beat = sneck__most_ms(sneck__least_ms(ttl_ms, HEARTBEAT_MS), STAGGER_MS);
     return beat - (int64_t)(next_random(a) % (uint64_t)(beat / 4 + 1));
 }
 
@@ -214,7 +212,7 @@ static void not_free(struct acquire *a, const redisReply *const *reply)
     sneck_holder holder;
     int64_t rank = reply[2]->integer;
     a->uncertain = false;
-    a->in_doubt = a->in_doubt && is_value(a, reply[1]);
+    a->value_in_doubt = a->value_in_doubt && is_value(a, reply[1]);
     sneck__acquire_found_busy(a);
     sneck__token_read(&holder, reply[1]->str, (size_t)reply[1]->len, reply[0]->integer);
     a->holder_ttl_ms = holder.ttl_ms;
@@ -228,7 +226,7 @@ static void not_free(struct acquire *a, const redisReply *const *reply)
         a->phase = PAUSING;
         set_timer(a, pause_outside(a));
     } else {
-        sneck__wait_next(a); /* one look for a fair lock: now queue */
+        sneck__waiting_next(a); /* one look for a fair lock: now queue */
     }
 }
 
@@ -256,18 +254,18 @@ static void confirm(struct acquire *a)
 }
 
 /* The grant took us out of the queue. If much of the lease has passed, if the
- * server gave us only the time to claim it, or if something else may have happened
- * since, ask whether the lock is still ours. */
-static void take_grant(struct acquire *a, bool in_doubt)
+ * server gave us only the time to claim it, or if the grant and a request of ours have
+ * `overlapped`, ask whether the lock is still ours. */
+static void take_grant(struct acquire *a, bool overlapped)
 {
     const sneck_lock *lock = a->base.lock;
     int64_t given_ms = a->grant_given_ms;
     bool clocks_agree = given_ms <= a->grant_received_ms;
-    int64_t deadline_ms = sneck__validity_ms(clocks_agree ? given_ms : a->grant_received_ms,
+    int64_t deadline_ms = sneck__validity_ms(sneck__least_ms(given_ms, a->grant_received_ms),
                                              lock->ttl_ms);
     atomic_fetch_add(&lock->counters->handoffs, 1);
     a->granted = false;
-    if (!in_doubt && !lacks_something(a) && clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
+    if (!overlapped && !lacks_something(a) && clocks_agree && a->grant_ttl_ms == lock->ttl_ms &&
         deadline_ms - sneck__now_ms() > lock->ttl_ms / 2)
         sneck__acquire_won(a, deadline_ms);
     else
@@ -281,7 +279,7 @@ static void look_after(struct acquire *a, int64_t claim_ms)
         set_timer(a, claim_ms + 1);
 }
 
-bool sneck__wait_message(struct acquire *a, const char *message, size_t len)
+bool sneck__waiting_message(struct acquire *a, const char *message, size_t len)
 {
     char numbers[64];
     size_t from = a->token_len + 1;
@@ -348,10 +346,10 @@ static void lost_grant(struct acquire *a)
 {
     a->uncertain = false;
     a->fence = 0;
-    sneck__wait_next(a);
+    sneck__waiting_next(a);
 }
 
-bool sneck__wait_reply(struct acquire *a, const redisReply *reply)
+bool sneck__waiting_reply(struct acquire *a, const redisReply *reply)
 {
     if (says_ours(a, reply))
         is_ours(a, reply->integer);
@@ -366,7 +364,7 @@ bool sneck__wait_reply(struct acquire *a, const redisReply *reply)
     else
         not_free(a, (const redisReply *const *)reply->element);
     if (a->base.op.status == SNECK_PENDING)
-        sneck__wait_wake(a);
+        sneck__waiting_wake(a);
     return true;
 }
 
@@ -386,7 +384,7 @@ static bool is_crowded_out(const struct acquire *a)
            sneck__acquire_time_left(a);
 }
 
-void sneck__wait_timer(struct acquire *a)
+void sneck__waiting_timer(struct acquire *a)
 {
     if (is_too_early(a)) {
         set_timer(a, a->base.op.link->wire.retry_ms - sneck__now_ms());
@@ -398,19 +396,19 @@ void sneck__wait_timer(struct acquire *a)
     }
     if (a->phase == QUEUED || a->phase == PAUSING)
         atomic_fetch_add(&a->base.lock->counters->polls, 1);
-    sneck__wait_next(a);
+    sneck__waiting_next(a);
 }
 
-void sneck__wait_wake(struct acquire *a)
+void sneck__waiting_wake(struct acquire *a)
 {
     const struct inbox *inbox = &a->base.op.link->inbox;
     if (a->phase == JOINING && inbox->state != INBOX_OPENING) {
         if (inbox->state == INBOX_CLOSED)
-            sneck__wait_retry(a);
+            sneck__waiting_retry(a);
         else
-            sneck__wait_next(a);
+            sneck__waiting_next(a);
     } else if (a->phase == QUEUED &&
                (inbox->state != INBOX_READY || !in_queue_with(a, inbox->id))) {
-        sneck__wait_retry(a);
+        sneck__waiting_retry(a);
     }
 }

@@ -1,5 +1,5 @@
-#ifndef SNECK_COMMAND_H
-#define SNECK_COMMAND_H
+#ifndef SNECK_COMMAND_GUARD_H
+#define SNECK_COMMAND_GUARD_H
 
 #include <stddef.h>
 

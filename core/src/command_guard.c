@@ -1,11 +1,11 @@
-/* command.c - which of the user's commands may go onto a connection of ours.
+/* command_guard.c - which of the user's commands may go onto a connection of ours.
  *
  * A pooled connection is shared: a command that would change what the connection
  * is (its user, database, protocol, subscriptions, an open transaction), or that
  * would be answered out of turn, is refused before it is sent. In a transaction
  * what blocks is refused as well: the keys stay watched, but nothing moves.
  */
-#include "command.h"
+#include "command_guard.h"
 
 #include "reply_guard.h"
 

@@ -1,4 +1,4 @@
-/* legacy.c - the timestamp lock: its key holds the time at which it runs out.
+/* timestamp_lock.c - the timestamp lock: its key holds the time at which it runs out.
  *
  * What the token is elsewhere stands in a second key here, with the time that was
  * written, so that everything above the scripts is as for any lock. The scripts compare
