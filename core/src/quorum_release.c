@@ -24,6 +24,17 @@ static enum voice release_read(struct quorum_op *q, struct member *m, const redi
     return NO;
 }
 
+/* Where the release could not leave, or was lost, the token may be. The lock is given up, so it
+ * may be deleted there whenever a connection is open again. */
+static void release_late(struct quorum_release *r)
+{
+    for (size_t i = 0; i < r->q.count; i++) {
+        const struct member *m = &r->q.members[i];
+        if (m->voice == FAILED && m->op.link->wire.state == WIRE_CLOSED)
+            sneck__lock_clean_up(r->q.base.lock, m->op.link, r->token, r->token_len, "", 0);
+    }
+}
+
 static void doubt(struct quorum_release *r)
 {
     sneck__lock_doubt_release(r->q.base.lock, r->token, r->token_len, r->in_time);
@@ -32,6 +43,7 @@ static void doubt(struct quorum_release *r)
 static void not_released(struct quorum_release *r)
 {
     sneck_lock *lock = r->q.base.lock;
+    release_late(r);
     if (sneck__lock_end_release(lock, r->token, r->token_len, false)) {
         sneck__op_end(&r->q.base.op, SNECK_OK, "%s", "");
         return;
@@ -54,6 +66,7 @@ static void release_decide(struct quorum_op *q)
 {
     struct quorum_release *r = (struct quorum_release *)q;
     if (sneck__quorum_agrees(q)) {
+        release_late(r);
         sneck__lock_end_release(q->base.lock, r->token, r->token_len, true);
         sneck__op_end(&q->base.op, SNECK_OK, "%s", "");
     } else if (sneck__quorum_denies(q)) {
