@@ -335,6 +335,8 @@ static void is_ours(struct acquire *a, int64_t fence)
     if (wants_fence(a) && a->phase == ASKING)
         a->fence = fence;
     int64_t deadline_ms = sneck__validity_ms(a->sent_ms, a->base.lock->ttl_ms);
+    if (a->granted) /* the grant came first, while we asked */
+        atomic_fetch_add(&a->base.lock->counters->handoffs, 1);
     a->uncertain = a->granted = false;
     if (sneck__now_ms() < deadline_ms)
         sneck__acquire_won(a, deadline_ms);

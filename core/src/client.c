@@ -3,7 +3,7 @@
  * Invariant: a link in the pool is quiet, so whoever takes it gets replies to
  * nothing but own commands. The pool grows with the number of calls at the same
  * time; a link that is in doubt is freed, not put back. Only a quorum's may owe replies,
- * which are swallowed when they come; what has not left by then is never sent.
+ * which are swallowed when they come; what has not left by then is never sent, but for releases.
  */
 #include "client.h"
 

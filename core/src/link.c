@@ -10,6 +10,9 @@
  * queued for the next one: a server's restart is no error for them. A pinned link
  * loses them: a transaction must not go on where its WATCH never was.
  *
+ * A quorum's release that no op waits for any more, and that has not left when all else is given
+ * up, is kept, and goes out before whatever is queued next. It opens no connection by itself.
+ *
  * Beside the socket for commands a link has an inbox, opened when something waits.
  * When one of the two is replaced so is the other, and with it the inbox's name.
  *
@@ -23,6 +26,7 @@
 #include "clock.h"
 #include "fork.h"
 #include "op.h"
+#include "script.h"
 #include "text.h"
 
 #include <errno.h>
@@ -143,6 +147,44 @@ int64_t sneck__link_linger_ms(const sneck_link *link)
     return link->count > 0 ? begun_ms(link, link->count - 1) + LINGER_MS : 0;
 }
 
+/* ------------------------------------------------------------ what may be late */
+
+/* A release does nothing but to the token that it names, and nobody takes that again: it may be
+ * done at any time. Only of a quorum's is it noted which script they run. */
+static bool may_be_late(const sneck_link *link, size_t i)
+{
+    const struct request *request = request_at(link, i);
+    return !request->op && request->script == &script_release &&
+           request->begin >= sneck__buffer_sent(&link->wire.out);
+}
+
+/* Where there is no room for all, the first are kept: the longer nothing leaves, the less is
+ * there to be released. */
+static void keep_late(sneck_link *link, size_t i)
+{
+    const struct buffer *out = &link->wire.out;
+    uint64_t begin = request_at(link, i)->begin;
+    uint64_t end = i + 1 < link->count ? request_at(link, i + 1)->begin : sneck__buffer_end(out);
+    size_t len = (size_t)(end - begin);
+    if (link->late_count < LATE_MAX && link->late.len + len <= STUCK_BYTES &&
+        sneck__buffer_append(&link->late, out->bytes + (begin - out->before), len))
+        link->late_len[link->late_count++] = len;
+}
+
+/* Keeps what may be late of the first `count` requests, which are dropped next. */
+static void keep_all_late(sneck_link *link, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (may_be_late(link, i))
+            keep_late(link, i);
+}
+
+static void forget_late(sneck_link *link)
+{
+    sneck__buffer_drop(&link->late, sneck__buffer_end(&link->late));
+    link->late_count = 0;
+}
+
 /* ------------------------------------------------------------------- failing */
 
 void sneck__link_wake(sneck_link *link)
@@ -182,6 +224,7 @@ static void link_failed(struct wire *wire, int status, const char *code, const c
     uint64_t sent = sneck__buffer_sent(out);
     bool may_reconnect = status == SNECK_CONNECTION && link->answered && !link->pinned;
     size_t lost = count_lost(link, may_reconnect);
+    keep_all_late(link, lost);
     sneck__buffer_drop(out, lost < link->count ? request_at(link, lost)->begin
                                                : sneck__buffer_end(out));
     link->answered = link->may_commit = false;
@@ -212,6 +255,9 @@ static void disown(sneck_link *link)
 {
     link->fork_count = sneck__fork_count();
     link->answered = false; /* or else it would be sent from here, too */
+    for (size_t i = 0; i < link->count; i++)
+        request_at(link, i)->script = NULL; /* nor may it be late */
+    forget_late(link);
     fail(link, SNECK_CONNECTION, "the connection belongs to the parent process");
 }
 
@@ -288,15 +334,6 @@ void sneck__link_look(sneck_link *link)
         sneck__wire_fail(&link->wire, SNECK_CONNECTION, "", "closed while idle");
 }
 
-/* Makes the link ready to queue something. A pinned one is not reconnected. */
-static bool may_send(sneck_link *link)
-{
-    if (link->ends)
-        return false;
-    sneck__link_look(link);
-    return !link->pinned || link->wire.state == WIRE_READY;
-}
-
 static bool push_requests(sneck_link *link, sneck_op *op, size_t replies)
 {
     struct request request = {
@@ -312,6 +349,34 @@ static bool push_requests(sneck_link *link, sneck_op *op, size_t replies)
             return false;
         }
     return true;
+}
+
+/* Without memory it is as if they had been too many to be kept. */
+static void queue_late(sneck_link *link)
+{
+    const char *bytes = link->late.bytes;
+    for (size_t i = 0; i < link->late_count; i++) {
+        if (!push_requests(link, NULL, 1))
+            break;
+        if (!sneck__buffer_append(&link->wire.out, bytes, link->late_len[i])) {
+            link->count--;
+            break;
+        }
+        sneck__link_note_script(link, &script_release);
+        bytes += link->late_len[i];
+    }
+    forget_late(link);
+}
+
+/* Makes the link ready to queue something. A pinned one is not reconnected. */
+static bool may_send(sneck_link *link)
+{
+    if (link->ends)
+        return false;
+    sneck__link_look(link);
+    if (link->late_count > 0)
+        queue_late(link);
+    return !link->pinned || link->wire.state == WIRE_READY;
 }
 
 bool sneck__link_send(sneck_link *link, sneck_op *op, struct command command)
@@ -403,6 +468,7 @@ void sneck__link_drop_unsent_one(sneck_link *link)
 {
     if (link->wire.state == WIRE_READY)
         return;
+    keep_all_late(link, link->count);
     sneck__buffer_drop(&link->wire.out, sneck__buffer_end(&link->wire.out));
     while (link->count > 0)
         pop_request(link);
@@ -462,6 +528,7 @@ void sneck__link_free_one(sneck_link *link)
 {
     sneck__wire_clear(&link->wire);
     sneck__wire_clear(&link->inbox.wire);
+    sneck__buffer_clear(&link->late);
     free(link->requests);
     free(link->timers.items);
     free(link->listeners.slots);

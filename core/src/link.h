@@ -9,6 +9,7 @@
 #include "wire.h"
 
 #define SCRIPTS_KNOWN 8
+#define LATE_MAX 64
 
 /* A script that was sent by its text, in the request of this number. */
 struct telling {
@@ -43,6 +44,9 @@ struct sneck_link {
     struct request *requests;        /* a ring, in the order sent; owned */
     size_t first, count, size;
     uint64_t popped;                 /* how many have left the ring */
+    struct buffer late;              /* requests that go before whatever is queued next */
+    size_t late_len[LATE_MAX];       /* the bytes of each */
+    size_t late_count;
 
     int64_t used_ms;                 /* when the last reply came */
     bool answered;                   /* this connection has answered once */
@@ -114,8 +118,8 @@ bool sneck__link_crowded(const sneck_link *link);
 /* Until when what was asked last may be waited for, where no op waits for it. */
 int64_t sneck__link_linger_ms(const sneck_link *link);
 
-/* What is queued for a connection that is not there yet is never sent. All of it belongs
- * to no op any more. */
+/* What is queued for a connection that is not there yet is never sent, but for what may be
+ * late. All of it belongs to no op any more. */
 void sneck__link_drop_unsent_one(sneck_link *link);
 
 /* link_scripts.c: the server behind this connection has the script, as far as was heard
@@ -154,8 +158,8 @@ bool sneck__link_is_connecting(const sneck_link *link);
 /* Sends what is queued where there is a connection, as far as that does not block. */
 void sneck__link_flush_all(sneck_link *link);
 
-/* To who takes it out of the pool: forgets what nobody has sent, and reads what has come
- * meanwhile. */
+/* To who takes it out of the pool: forgets what nobody has sent and may not be late, and reads
+ * what has come meanwhile. */
 void sneck__link_drop_unsent(sneck_link *link);
 void sneck__link_catch_up(sneck_link *link);
 

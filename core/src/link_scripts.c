@@ -19,25 +19,27 @@ void sneck__link_learn(sneck_link *link, const struct script *script)
         link->known[link->known_count++] = script;
 }
 
-static struct telling *find_telling(const sneck_link *link, const struct script *script)
+/* Its place among those that were told; behind the last one: it was not. */
+static size_t find_telling(const sneck_link *link, const struct script *script)
 {
-    for (size_t i = 0; i < link->told_count; i++)
-        if (link->told_scripts[i].script == script)
-            return (struct telling *)&link->told_scripts[i];
-    return NULL;
+    size_t i = 0;
+    while (i < link->told_count && link->told_scripts[i].script != script)
+        i++;
+    return i;
 }
 
 void sneck__link_tell(sneck_link *link, const struct script *script)
 {
-    struct telling *telling = find_telling(link, script);
-    if (!telling && link->told_count < SCRIPTS_KNOWN)
-        telling = &link->told_scripts[link->told_count++];
-    if (telling)
-        *telling = (struct telling){script, link->popped + link->count + 1};
+    size_t i = find_telling(link, script);
+    if (i == SCRIPTS_KNOWN)
+        return;
+    if (i == link->told_count)
+        link->told_count++;
+    link->told_scripts[i] = (struct telling){script, link->popped + link->count + 1};
 }
 
 bool sneck__link_is_telling(const sneck_link *link, const struct script *script)
 {
-    const struct telling *telling = find_telling(link, script);
-    return telling && telling->request > link->popped;
+    size_t i = find_telling(link, script);
+    return i < link->told_count && link->told_scripts[i].request > link->popped;
 }

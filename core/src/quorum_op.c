@@ -84,6 +84,7 @@ static void fail_lost(struct member *m, bool sent)
     const sneck_link *link = m->op.link;
     keep_why(m, link->fail_text + link->fail_why);
     m->doubtful = sent;
+    m->asked = sent || m->asked_before;
     m->whole->refused += link->fail_status != SNECK_CONNECTION;
     sneck__quorum_speak(m, FAILED);
 }
@@ -222,6 +223,7 @@ void sneck__quorum_ask(struct quorum_op *q, struct member *m)
     } else if (request->len > 0 &&
         sneck__link_send_bytes(m->op.link, &m->op, request->bytes, request->len, 1)) {
         m->op.in_flight++;
+        m->asked_before = m->asked;
         m->asked = true;
         sneck__link_note_script(m->op.link, q->base.op.script);
         sneck__quorum_speak(m, SILENT);

@@ -13,7 +13,8 @@ struct member {
         YES, NO,                /* what these mean is the capability's */
         FAILED,                 /* not reached, or an error; or not asked in this round */
     } voice;
-    bool asked;                 /* anything, since a capability has set it to false */
+    bool asked;                 /* and it may have been done, since a capability set it to false */
+    bool asked_before;          /* the same, but for what is under way */
     bool doubtful;              /* FAILED: it may have done it, or do it yet */
     const char *why;            /* of NO and FAILED; static, or op.error. NULL: nothing to say */
     int64_t number;             /* of YES, where a number was the answer */

@@ -21,9 +21,23 @@ static enum voice release_read(struct quorum_op *q, struct member *m, const redi
     return NO;
 }
 
+/* Where the release could not leave, or was lost, the token may be. The lock is given up, so it
+ * may be deleted there whenever a connection is open again. Before the release ends, which frees
+ * the token. */
+static void release_late(struct quorum_release *r)
+{
+    const struct token_release *p = &r->pending;
+    for (size_t i = 0; i < r->q.count; i++) {
+        const struct member *m = &r->q.members[i];
+        if (m->voice == FAILED && m->op.link->wire.state == WIRE_CLOSED)
+            sneck__lock_clean_up(r->q.base.lock, m->op.link, p->token, p->token_len, "", 0);
+    }
+}
+
 static void not_released(struct quorum_release *r)
 {
     sneck_lock *lock = r->q.base.lock;
+    release_late(r);
     if (sneck__lock_end_release(lock, &r->pending, false)) {
         sneck__op_end(&r->q.base.op, SNECK_OK, "%s", "");
         return;
@@ -46,6 +60,7 @@ static void release_decide(struct quorum_op *q)
 {
     struct quorum_release *r = (struct quorum_release *)q;
     if (sneck__quorum_agrees(q)) {
+        release_late(r);
         sneck__lock_end_release(q->base.lock, &r->pending, true);
         sneck__op_end(&q->base.op, SNECK_OK, "%s", "");
     } else if (sneck__quorum_denies(q)) {

@@ -156,6 +156,104 @@ static void a_release_that_nobody_hears_keeps_the_token(void **state)
     sneck_lock_free(lock);
 }
 
+/* ------------------------------------------------------------- releases that are late */
+
+/* Five servers, of which the first has what was written also after it was killed. */
+static void make_first_persistent(struct five *five, bool persistent)
+{
+    five->servers[0].persistent = persistent;
+    kill_some(five, 0, 1);
+    revive(five);
+}
+
+/* It has the lock's token; then it is killed. The client's connection is at rest: whoever uses
+ * it next sees that it is gone. */
+static void lose_a_holder(struct five *five, sneck_lock *lock)
+{
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    UNTIL(found_on(five, "door") == FIVE);
+    kill_some(five, 0, 1);
+    pause_ms(150);
+}
+
+static void a_release_that_no_connection_took_waits_for_the_next(void **state)
+{
+    struct five *five = *state;
+    sneck_holder holder;
+    make_first_persistent(five, true);
+    for (int stepped = 0; stepped < 2; stepped++) {
+        sneck_op *op = NULL;
+        sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+        sneck_lock *other = quorum_lock(five->client, "other", LONG_MS, false);
+        sneck_link *link = stepped ? new_link(five->client) : NULL;
+        lose_a_holder(five, lock);
+        assert_int_equal(sneck_lock_release_start(&op, lock, link), SNECK_OK);
+        assert_int_equal(sneck_op_wait(op, NULL, NULL), SNECK_OK);
+        sneck_op_free(op);
+        if (link)
+            STEP_UNTIL(link, sneck_link_quiet(link)); /* it may be closed by now */
+        else
+            assert_int_equal(sneck_lock_holder(&holder, other), SNECK_OK); /* in vain, too */
+        revive(five);
+        assert_true(key_exists(five->each[0], "door"));
+        assert_int_equal(sneck_lock_holder_start(&op, other, link), SNECK_OK);
+        assert_int_equal(sneck_op_wait(op, NULL, NULL), SNECK_OK);
+        sneck_op_free(op);
+        if (link)
+            STEP_UNTIL(link, found_on(five, "door") == 0);
+        else
+            UNTIL(found_on(five, "door") == 0);
+        sneck_link_free(link);
+        sneck_lock_free(other);
+        sneck_lock_free(lock);
+    }
+    make_first_persistent(five, false);
+}
+
+/* What is told not to be done is not done later either: the lock is still held. */
+static void a_release_that_certainly_failed_is_never_late(void **state)
+{
+    struct five *five = *state;
+    make_first_persistent(five, true);
+    sneck_client *client = new_quorum(five, 1);
+    sneck_lock *lock = quorum_lock(client, "door", LONG_MS, false);
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    kill_some(five, 0, 1);
+    pause_ms(150);
+    assert_int_equal(sneck_lock_release(lock), SNECK_QUORUM);
+    assert_int_equal(sneck_lock_lease(lock), SNECK_LEASE_HELD);
+    revive(five);
+    assert_int_equal(sneck_lock_extend(lock, 0), SNECK_OK);
+    assert_true(key_exists(five->each[0], "door"));
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    sneck_lock_free(lock);
+    sneck_client_free(client);
+    make_first_persistent(five, false);
+}
+
+/* The first server is down for all that time: only so much waits for it. */
+static void releases_that_wait_have_a_bound(void **state)
+{
+    struct five *five = *state;
+    sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
+    make_first_persistent(five, true);
+    lose_a_holder(five, lock);
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+        assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    }
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    revive(five);
+    DO(five->each[0], "CONFIG", "RESETSTAT");
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    UNTIL(found_on(five, "door") == FIVE); /* the first release was kept */
+    assert_in_range(calls_of(five->each[0], "eval"), 1, 64);
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    UNTIL(found_on(five, "door") == 0);
+    sneck_lock_free(lock);
+    make_first_persistent(five, false);
+}
+
 /* --------------------------------------------------------------- servers are stalled */
 
 #define CYCLES 20
@@ -451,6 +549,9 @@ int main(void)
         WITH_FIVE(a_waiter_gets_it_when_the_servers_come_back),
         WITH_FIVE(a_release_that_too_few_hear_can_be_repeated),
         WITH_FIVE(a_release_that_nobody_hears_keeps_the_token),
+        WITH_FIVE(a_release_that_no_connection_took_waits_for_the_next),
+        WITH_FIVE(a_release_that_certainly_failed_is_never_late),
+        WITH_FIVE(releases_that_wait_have_a_bound),
         WITH_FIVE(two_that_are_stalled_delay_nothing),
         WITH_FIVE(three_that_are_stalled_are_given_up_and_cleaned),
         WITH_FIVE(a_stalled_server_costs_no_connection),
