@@ -116,7 +116,7 @@ def test_a_loss_cancels_the_body_of_the_task_that_had_a_reentrant_lock(
 
     async def main() -> None:
         async with aclient:
-            lock = aclient.rlock(name, ttl=TTL, on_lost="cancel")
+            lock = aclient.rlock(name, ttl=6, on_lost="cancel")
             async with aclient.rlock(f"{name}:kept", ttl=60, on_lost="cancel"):
                 await asyncio.ensure_future(lose(lock))
                 async with lock, lock:
