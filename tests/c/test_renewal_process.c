@@ -226,7 +226,7 @@ static void fork_in_on_lost(bool comes_back)
     struct forking f = {.client = new_client(), .comes_back = comes_back};
     sneck_lock_options options = SNECK_LOCK_OPTIONS;
     sneck_lock *lock = NULL, *kept = new_renewed(f.client, "kept");
-    options.ttl_ms = 600;
+    options.ttl_ms = 3000;
     options.renew = true;
     options.on_lost = fork_in_it;
     options.on_lost_data = &f;
