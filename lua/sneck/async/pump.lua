@@ -216,15 +216,20 @@ local function given(self, ...)
     return ...
 end
 
---- As await(), for an op of a transaction. When the coroutine is closed, the op is
+--- As await(), for the first op of a transaction. When the coroutine is closed, the op is
 -- cancelled.
-function pump:await_step(op, ...)
+function pump:await_begin(op, ...)
     if not op then
-        return given(self, nil, ...)
+        return nil, ...
     elseif not op:step() then
         await_alone(self, op, false)
     end
-    return given(self, op:result())
+    return op:result()
+end
+
+--- The same for the ops after that.
+function pump:await_step(op, ...)
+    return given(self, self:await_begin(op, ...))
 end
 
 --- The same for the last op of a transaction, which goes on when the client is closed.
