@@ -240,6 +240,16 @@ void sneck__client_reached(sneck_client *client, bool reached)
     pthread_mutex_unlock(&client->mutex);
 }
 
+bool sneck__client_has_name(const sneck_client *client)
+{
+    if (!client->quorum)
+        return !client->address.path;
+    for (size_t i = 0; i < client->quorum->count; i++)
+        if (!client->quorum->members[i]->address.path)
+            return true;
+    return false;
+}
+
 /* ----------------------------------------------------------------- the pool */
 
 bool sneck__client_closed(sneck_client *client)

@@ -51,6 +51,10 @@ void sneck__client_report(sneck_client *client, const char *error, const char *c
 const char *sneck__client_places(sneck_client *client, struct places *out);
 void sneck__client_reached(sneck_client *client, bool reached);
 
+/* A connection of it may begin with the lookup of a name, which takes as long as the system
+ * likes. */
+bool sneck__client_has_name(const sneck_client *client);
+
 /* Waiters are woken, or have to poll. */
 void sneck__client_count_wakeups(sneck_client *client, bool woken);
 

@@ -29,8 +29,8 @@ static void forget(sneck_lock *lock)
     lock->token_len = 0;
     lock->deadline_ms = 0;
     lock->doubt = DOUBT_NONE;
-    lock->releasing = lock->lost = lock->moved = lock->failing = false;
-    lock->extending = 0;
+    lock->lost = lock->moved = lock->failing = false;
+    lock->extending = lock->releasing = 0;
 }
 
 /* In a child after fork() the token is the parent's, and so may be the mutex. */
@@ -64,8 +64,8 @@ static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadlin
     lock->deadline_ms = deadline_ms;
     lock->doubt = doubt;
     lock->fence = 0;
-    lock->releasing = lock->lost = lock->moved = lock->failing = false;
-    lock->extending = 0;
+    lock->lost = lock->moved = lock->failing = false;
+    lock->extending = lock->releasing = 0;
 }
 
 int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms)
@@ -119,17 +119,20 @@ void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len)
     sneck__lock_exit(lock);
 }
 
+/* Of several releases at once, the first keeps the deadline for all of them. */
 void sneck__lock_begin_release(sneck_lock *lock, struct token_release *release)
 {
-    release->deadline_ms = 0;
+    int64_t deadline_ms = 0;
     sneck__lock_enter(lock);
     if (owns(lock, release->token, release->token_len)) {
-        release->deadline_ms = lock->deadline_ms;
-        lock->deadline_ms = 0;
-        lock->releasing = true;
+        if (lock->releasing++ == 0) {
+            lock->kept_ms = lock->deadline_ms;
+            lock->deadline_ms = 0;
+        }
+        deadline_ms = lock->kept_ms;
     }
     sneck__lock_exit(lock);
-    release->in_time = sneck__now_ms() < release->deadline_ms;
+    release->in_time = sneck__now_ms() < deadline_ms;
 }
 
 static void release_over(struct token_release *release)
@@ -143,10 +146,9 @@ void sneck__lock_undo_release(sneck_lock *lock, struct token_release *release)
     if (!release->token)
         return;
     sneck__lock_enter(lock);
-    if (owns(lock, release->token, release->token_len)) {
-        lock->deadline_ms = release->deadline_ms;
-        lock->releasing = lock->doubt == DOUBT_RELEASE; /* an earlier one may still come */
-    }
+    if (owns(lock, release->token, release->token_len) && --lock->releasing == 0 &&
+        lock->doubt != DOUBT_RELEASE) /* or else another one may still come */
+        lock->deadline_ms = lock->kept_ms;
     sneck__lock_exit(lock);
     release_over(release);
 }
@@ -156,9 +158,12 @@ void sneck__lock_doubt_release(sneck_lock *lock, struct token_release *release)
     if (!release->token)
         return;
     sneck__lock_enter(lock);
-    if (owns(lock, release->token, release->token_len) && lock->doubt == DOUBT_NONE) {
-        lock->doubt = DOUBT_RELEASE;
-        lock->released_in_time = release->in_time;
+    if (owns(lock, release->token, release->token_len)) {
+        lock->releasing--;
+        if (lock->doubt == DOUBT_NONE) {
+            lock->doubt = DOUBT_RELEASE;
+            lock->released_in_time = release->in_time;
+        }
     }
     sneck__lock_exit(lock);
     release_over(release);
@@ -189,10 +194,15 @@ void sneck__lock_give_up(sneck_lock *lock, const char *token, size_t len)
     sneck__lock_exit(lock);
 }
 
+static bool is_being_released(const sneck_lock *lock)
+{
+    return lock->releasing > 0 || lock->doubt == DOUBT_RELEASE;
+}
+
 bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len)
 {
     sneck__lock_enter(lock);
-    bool lost = owns(lock, token, len) && !lock->releasing;
+    bool lost = owns(lock, token, len) && !is_being_released(lock);
     if (lost) {
         forget(lock);
         lock->lost = true;
@@ -212,7 +222,7 @@ void sneck__lock_note_moved(sneck_lock *lock)
  * and so may a release in doubt. */
 static bool may_extend(const sneck_lock *lock)
 {
-    return lock->token_len > 0 && !lock->releasing && lock->doubt == DOUBT_NONE;
+    return lock->token_len > 0 && lock->releasing == 0 && lock->doubt == DOUBT_NONE;
 }
 
 struct lock_lease sneck__lock_lease(sneck_lock *lock)
@@ -258,7 +268,7 @@ void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
     sneck__lock_enter(lock);
     if (owns(lock, token, len)) {
         lock->extending--;
-        if (confirmed && !lock->releasing) {
+        if (confirmed && !is_being_released(lock)) {
             int64_t deadline_ms = sneck__validity_ms(sent_ms, lock->shortest_ms);
             lock->deadline_ms = sneck__most_ms(lock->deadline_ms, deadline_ms);
             lock->failing = false;

@@ -52,7 +52,8 @@ struct sneck_lock {
     uint64_t lease_number;      /* counts the tokens that it owned; 0: none yet */
     struct body *bodies;        /* owned; the newest first; see bodies.c */
     enum lock_doubt doubt;
-    bool releasing;             /* a release was sent, and is not denied */
+    unsigned releasing;         /* releases of this token that are under way */
+    int64_t kept_ms;            /* the validity before the first of them */
     bool released_in_time;      /* DOUBT_RELEASE: the first one was sent while valid */
     bool lost;                  /* the last token was lost, as the server said */
     bool moved;                 /* and so by a time that another client has written */
@@ -107,14 +108,13 @@ void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len);
 struct token_release {
     char *token;                /* owned; NULL: it is not under way */
     size_t token_len;
-    int64_t deadline_ms;        /* the token's validity, taken back meanwhile */
-    bool in_time;               /* sent before that */
+    bool in_time;               /* sent while the token was valid */
 };
 
 /* The release of this token goes out now: nothing is surely ours any more. */
 void sneck__lock_begin_release(sneck_lock *lock, struct token_release *release);
 
-/* The server did not do it: the deadline stands again. */
+/* It was not done: the deadline stands again, unless another release is under way or in doubt. */
 void sneck__lock_undo_release(sneck_lock *lock, struct token_release *release);
 
 /* Its reply was lost. */

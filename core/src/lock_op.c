@@ -59,7 +59,9 @@ int sneck__lock_op_keep_alive(const struct lock_op *o)
 
 void sneck__lock_op_end_unrenewed(struct lock_op *o, int status)
 {
-    sneck__op_end(&o->op, status, "%s: %s", o->lock->what, sneck__renewal_why_not(status));
+    char why[RENEWAL_WHY_SIZE];
+    sneck__lock_why_not_renewed(o->lock->client, status, why);
+    sneck__op_end(&o->op, status, "%s: %s", o->lock->what, why);
 }
 
 /* Nobody hears that a script is not there, so who may not know it gets its text. */

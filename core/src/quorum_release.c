@@ -80,7 +80,8 @@ static void quorum_release_cancel(sneck_op *op)
 
 static void quorum_release_clear(sneck_op *op)
 {
-    free(((struct quorum_release *)op)->pending.token);
+    struct quorum_release *r = (struct quorum_release *)op;
+    sneck__lock_undo_release(r->q.base.lock, &r->pending);
     sneck__quorum_clear(op);
 }
 

@@ -42,6 +42,7 @@
 #include "quorum_op.c"
 #include "quorum_release.c"
 #include "release.c"
+#include "renew.c"
 #include "renewal.c"
 #include "reply.c"
 #include "reply_guard.c"
