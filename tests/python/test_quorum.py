@@ -11,6 +11,7 @@ from leases import LONG, wait_for_renewal
 from quorum import forget, kill, urls, values
 
 import sneck
+import sneck.aio
 from sneck.testing import Server
 
 Until = Callable[[Callable[[], bool]], None]
@@ -216,6 +217,12 @@ def test_nobody_waits_in_a_queue(client: sneck.Client, name: str) -> None:
 def test_wrong_urls_are_refused(urls_given: list[str], kind: type[Exception]) -> None:
     with pytest.raises(kind):
         sneck.quorum(urls_given)
+
+
+def test_a_url_that_stands_alone_is_told_what_to_do() -> None:
+    for make in (sneck.quorum, sneck.aio.quorum):
+        with pytest.raises(TypeError, match="must be a list of urls, not one"):
+            make("redis://localhost")  # mypy takes a str for an Iterable[str]
 
 
 def test_connect_takes_one_url() -> None:
