@@ -1,6 +1,8 @@
 /* client.c - the type of clients: an owned sneck_client, of one server or several. */
 #include "core.h"
 
+#include <stdio.h>
+
 static const char type_name[] = "sneck.client";
 
 core_client *core_check_client(lua_State *L, int arg)
@@ -9,6 +11,17 @@ core_client *core_check_client(lua_State *L, int arg)
     if (!self->client)
         core_throw(L, 1, "the client was freed");
     return self;
+}
+
+void core_check_refused(lua_State *L, int level, const core_client *client, sneck_op **op)
+{
+    char error[SNECK_ERROR_SIZE];
+    if (!client->is_quorum || !*op || sneck_op_status(*op) != SNECK_INVALID)
+        return;
+    snprintf(error, sizeof error, "%s", sneck_op_error(*op));
+    sneck_op_free(*op);
+    *op = NULL;
+    core_throw(L, level, "%s", error);
 }
 
 /* -------------------------------------------------------------- construction */
@@ -34,7 +47,7 @@ static sneck_client_options check_options(lua_State *L)
 static core_client *new_client(lua_State *L)
 {
     core_client *self = lua_newuserdatauv(L, sizeof *self, 0);
-    *self = (core_client){NULL, 0};
+    *self = (core_client){.client = NULL};
     luaL_setmetatable(L, type_name);
     return self;
 }
@@ -72,6 +85,7 @@ int core_quorum(lua_State *L)
     luaL_checkstack(L, SNECK_QUORUM_MAX + LUA_MINSTACK, "too many urls");
     check_urls(L, (int)count, urls);
     core_client *self = new_client(L);
+    self->is_quorum = true;
     int status = sneck_quorum_new(&self->client, count, urls, &options, error);
     return status == SNECK_OK ? 1 : core_push_failure(L, status, error, "");
 }
@@ -83,8 +97,10 @@ static int start_command(lua_State *L, core_op **out)
     core_client *self = core_check_client(L, 1);
     core_command command = core_check_command(L, 1, 2);
     *out = core_new_op(L);
-    return sneck_execute_start(&(*out)->op, self->client, NULL, command.count, command.words,
-                               command.lengths);
+    int status = sneck_execute_start(&(*out)->op, self->client, NULL, command.count,
+                                     command.words, command.lengths);
+    core_check_refused(L, 1, self, &(*out)->op);
+    return status;
 }
 
 static int client_execute(lua_State *L)

@@ -175,9 +175,15 @@ void core_push_timeout(lua_State *L, const sneck_link *link);
 typedef struct core_client {
     sneck_client *client; /* owned; NULL only while it is being made */
     int pins;             /* not freed unless 0 */
+    bool is_quorum;
 } core_client;
 
 core_client *core_check_client(lua_State *L, int arg);
+
+/* Frees the op and throws, where the client is a quorum's and has refused it, as it does each
+ * time: that is misuse, which the nil of a failure would pass off as a reply, or as a lock that
+ * is busy. */
+void core_check_refused(lua_State *L, int level, const core_client *client, sneck_op **op);
 
 /* Methods of clients. */
 int core_client_try_lock(lua_State *L);

@@ -199,6 +199,7 @@ static int link_execute(lua_State *L)
     core_op *op = new_op(L);
     int status = sneck_execute_start(&op->op, client->client, self->link, command.count,
                                      command.words, command.lengths);
+    core_check_refused(L, CORE_USER_LEVEL, client, &op->op);
     return started(L, status, op);
 }
 

@@ -43,22 +43,28 @@ static int64_t check_timeout(lua_State *L, int level, int arg)
 int core_start_try_lock(lua_State *L, int level, int first, sneck_link *link, sneck_op **out)
 {
     size_t key_len, value_len;
-    sneck_client *client = core_check_client(L, first)->client;
+    const core_client *client = core_check_client(L, first);
     const char *key = check_some(L, level, first + KEY, "the key", &key_len);
     const char *value = check_some(L, level, first + VALUE, "the value", &value_len);
     int64_t expire_ms = check_ms(L, level, first + EXPIRE_MS, "expire_ms", SNECK_TTL_MIN_MS);
-    return sneck_try_lock_start(out, client, link, key, key_len, value, value_len, expire_ms,
-                                check_timeout(L, level, first + TIMEOUT_MS));
+    int64_t timeout_ms = check_timeout(L, level, first + TIMEOUT_MS);
+    int status = sneck_try_lock_start(out, client->client, link, key, key_len, value, value_len,
+                                      expire_ms, timeout_ms);
+    core_check_refused(L, level, client, out);
+    return status;
 }
 
 int core_start_release_lock(lua_State *L, int level, int first, sneck_link *link,
                             sneck_op **out)
 {
     size_t key_len, value_len;
-    sneck_client *client = core_check_client(L, first)->client;
+    const core_client *client = core_check_client(L, first);
     const char *key = check_some(L, level, first + KEY, "the key", &key_len);
     const char *value = check_some(L, level, first + VALUE, "the value", &value_len);
-    return sneck_release_lock_start(out, client, link, key, key_len, value, value_len);
+    int status = sneck_release_lock_start(out, client->client, link, key, key_len, value,
+                                          value_len);
+    core_check_refused(L, level, client, out);
+    return status;
 }
 
 /* ------------------------------------------------------- methods of clients */

@@ -109,6 +109,15 @@ int core_text_arg(PyObject *value, const char *what, const char **out)
     return 0;
 }
 
+/* Nothing else is a flag: a text such as "no" would be true. */
+int core_flag_arg(PyObject *value, const char *what, bool *out)
+{
+    if (!PyBool_Check(value))
+        return wrong_type(value, what, "True or False");
+    *out = value == Py_True;
+    return 0;
+}
+
 static int wrong_seconds(PyObject *value, const char *what, const char *wanted)
 {
     PyErr_Format(PyExc_ValueError, "%s must be %s, not %R", what, wanted, value);

@@ -128,6 +128,9 @@ int core_bytes_arg(PyObject *value, const char *what, const char **out,
 /* The text of a str without NUL, NULL for None; borrowed from the object. */
 int core_text_arg(PyObject *value, const char *what, const char **out);
 
+/* True or False, and nothing else. */
+int core_flag_arg(PyObject *value, const char *what, bool *out);
+
 /* Seconds, int or float, to milliseconds, rounded up. Zero passes only where it
  * is allowed; bool, NaN, negative and endless values never do. */
 int core_seconds_arg(PyObject *value, const char *what, bool zero_allowed,

@@ -22,14 +22,6 @@ typedef struct lock_arguments {
     sneck_lock_options options;
 } lock_arguments;
 
-static int flag_arg(PyObject *value, bool *out)
-{
-    int truth = PyObject_IsTrue(value);
-
-    *out = truth > 0;
-    return truth;
-}
-
 /* None means for ever. */
 static int limit_arg(PyObject *value, const char *what, bool zero_allowed, int64_t *out_ms)
 {
@@ -40,7 +32,7 @@ static int limit_arg(PyObject *value, const char *what, bool zero_allowed, int64
 /* None: in `with`, and not otherwise. */
 static int renew_arg(PyObject *value, lock_arguments *out)
 {
-    if (flag_arg(value, &out->options.renew) < 0)
+    if (value != Py_None && core_flag_arg(value, "renew", &out->options.renew) < 0)
         return -1;
     out->renews_in_with = value == Py_None || out->options.renew;
     return 0;
@@ -63,13 +55,13 @@ static int lock_options(PyObject *values, lock_arguments *out)
     if (core_seconds_arg(given[TTL], ttl, false, &options->ttl_ms) < 0 ||
         limit_arg(given[WAIT], "wait", true, &out->wait_ms) < 0 ||
         core_text_arg(given[LABEL], "label", &options->label) < 0 ||
-        flag_arg(given[FAIR], &options->fair) < 0 ||
+        core_flag_arg(given[FAIR], "fair", &options->fair) < 0 ||
         core_seconds_arg(given[POLL], "poll", false, &options->poll_ms) < 0 ||
         renew_arg(given[RENEW], out) < 0 ||
         limit_arg(given[MAX_HOLD], "max_hold", false, &options->max_hold_ms) < 0 ||
-        flag_arg(given[FENCE], &options->fence) < 0)
+        core_flag_arg(given[FENCE], "fence", &options->fence) < 0)
         return -1;
-    return flag_arg(given[LISTENS], &out->listens);
+    return core_flag_arg(given[LISTENS], "listens", &out->listens);
 }
 
 static int new_sneck_lock(core_lock *self, const lock_arguments *given, char *error)
@@ -173,7 +165,7 @@ PyObject *core_client_legacy_lock(PyObject *self, PyObject *const *args, Py_ssiz
 
     if (nargs != 4)
         return wrong_count("_legacy_lock", 4);
-    if (flag_arg(args[3], &given.milliseconds) < 0)
+    if (core_flag_arg(args[3], "milliseconds", &given.milliseconds) < 0)
         return NULL;
     return lock_of(self, args, given);
 }

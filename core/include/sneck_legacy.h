@@ -14,7 +14,7 @@ extern "C" {
 /* ---------------------------------------------------------- timestamp lock */
 
 /* In which the time is written. Both are read: a number from 1e9 on is one in seconds, from
- * 1e11 on in milliseconds, and anything else is no time. */
+ * 1e11 on in milliseconds, below 1e14, and anything else is no time. */
 typedef enum sneck_legacy_unit {
     SNECK_LEGACY_SECONDS,       /* but milliseconds over an expired time that was in them */
     SNECK_LEGACY_MILLISECONDS
@@ -40,7 +40,8 @@ typedef enum sneck_legacy_unit {
  *   - It cannot be a transaction's guard, and its token cannot be adopted.
  *
  * Who wrote the time stands in a second key, `{name}:sneck:writer`. Fails as
- * sneck_lock_new(), and with INVALID where the options ask for `fair` or `fence`.
+ * sneck_lock_new(), and with INVALID where the options ask for `fair` or `fence`, the
+ * client is a quorum's, or the unit is none of these.
  * docs/legacy.md has more. */
 SNECK_API int sneck_legacy_lock_new(sneck_lock **out, sneck_client *client,
                                     const void *name, size_t name_len,

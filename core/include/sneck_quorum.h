@@ -19,8 +19,10 @@
  *   - Who waits tries again after pauses at random of up to twice the poll interval: there is
  *     no queue, so no waiters and no fair locks.
  *   - A fence costs one more round trip.
- *   - Raw commands and transactions are refused with INVALID: a quorum has no one server
- *     for them. Make a client of that server.
+ *   - What needs one server is refused with INVALID, before anything is sent: sneck_execute(),
+ *     sneck_transact(), sneck_tx_new(), sneck_update(), sneck_compare_and_set(),
+ *     sneck_try_lock(), sneck_release_lock(), sneck_legacy_lock_new(), and a quorum's lock
+ *     as a guard. Make a client of one of the servers for them.
  */
 #ifndef SNECK_QUORUM_H
 #define SNECK_QUORUM_H

@@ -56,8 +56,7 @@ static int check_arguments(const sneck_client *client, const void *name, size_t 
         return refuse_lock(error, what, o->fair ? "a timestamp lock has no queue, so it cannot be fair"
                                                 : "a timestamp lock has no fence");
     if (!kind->queues && client->quorum)
-        return refuse_lock(error, what, "a timestamp lock is on one server, so a client of several"
-                                        " makes none");
+        return refuse_lock(error, what, "a timestamp lock is on one server, so a quorum makes none");
     return SNECK_OK;
 }
 

@@ -355,14 +355,14 @@ static const struct script script_release = {
 
 static const struct script script_timestamp_acquire = {
     "timestamp_acquire",
-    "81d29b3d5abd86142e4c252e5f482ace60cb7c81",
+    "4d075a15cc47dace87a100045da11afe2be69737",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
     "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "if time and time >= 1e9 then\n"
+    "if time and time >= 1e9 and time < 1e14 then\n"
     "local unit = time >= 1e11 and 1000 or 1\n"
     "return time / unit, unit\n"
     "end\n"
@@ -390,7 +390,7 @@ static const struct script script_timestamp_acquire = {
     "if not time then\n"
     "return ttl\n"
     "end\n"
-    "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
+    "local rest = math.max(math.ceil((time - now) * 1000), 0)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
     "local function write(token, ttl, milliseconds)\n"
@@ -418,14 +418,14 @@ static const struct script script_timestamp_acquire = {
 
 static const struct script script_timestamp_extend = {
     "timestamp_extend",
-    "ad036fca73045b2748762b93cdcbf7dd88af3a58",
+    "a391a31e7bd77f4c07d2ed178125b050c7b1c4e7",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
     "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "if time and time >= 1e9 then\n"
+    "if time and time >= 1e9 and time < 1e14 then\n"
     "local unit = time >= 1e11 and 1000 or 1\n"
     "return time / unit, unit\n"
     "end\n"
@@ -453,7 +453,7 @@ static const struct script script_timestamp_extend = {
     "if not time then\n"
     "return ttl\n"
     "end\n"
-    "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
+    "local rest = math.max(math.ceil((time - now) * 1000), 0)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
     "local function write(token, ttl, milliseconds)\n"
@@ -480,14 +480,14 @@ static const struct script script_timestamp_extend = {
 
 static const struct script script_timestamp_force_release = {
     "timestamp_force_release",
-    "32133410dc48e3102239c8e07070ed135fdea6c0",
+    "4aa32271cb21ce3106970e0968adececc9ece83e",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
     "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "if time and time >= 1e9 then\n"
+    "if time and time >= 1e9 and time < 1e14 then\n"
     "local unit = time >= 1e11 and 1000 or 1\n"
     "return time / unit, unit\n"
     "end\n"
@@ -515,7 +515,7 @@ static const struct script script_timestamp_force_release = {
     "if not time then\n"
     "return ttl\n"
     "end\n"
-    "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
+    "local rest = math.max(math.ceil((time - now) * 1000), 0)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
     "local function write(token, ttl, milliseconds)\n"
@@ -543,14 +543,14 @@ static const struct script script_timestamp_force_release = {
 
 static const struct script script_timestamp_holder = {
     "timestamp_holder",
-    "b2f74149412bb06a9b20b5e2e10c2179cd70c6df",
+    "e13a261ceb6c37420420ed0f6e28978c6c0ea659",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
     "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "if time and time >= 1e9 then\n"
+    "if time and time >= 1e9 and time < 1e14 then\n"
     "local unit = time >= 1e11 and 1000 or 1\n"
     "return time / unit, unit\n"
     "end\n"
@@ -578,7 +578,7 @@ static const struct script script_timestamp_holder = {
     "if not time then\n"
     "return ttl\n"
     "end\n"
-    "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
+    "local rest = math.max(math.ceil((time - now) * 1000), 0)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
     "local function write(token, ttl, milliseconds)\n"
@@ -606,14 +606,14 @@ static const struct script script_timestamp_holder = {
 
 static const struct script script_timestamp_release = {
     "timestamp_release",
-    "a305367e27f11e62f478648a71ceb4f6b46ceffc",
+    "0eb77dc7bddb1824fcbf7293263931fe2872a3ae",
     2,
     "local clock = redis.call('TIME')\n"
     "local now = clock[1] + clock[2] / 1000000\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "local function ends()\n"
     "local time = held and held:match('^%d+%.?%d*$') and tonumber(held)\n"
-    "if time and time >= 1e9 then\n"
+    "if time and time >= 1e9 and time < 1e14 then\n"
     "local unit = time >= 1e11 and 1000 or 1\n"
     "return time / unit, unit\n"
     "end\n"
@@ -641,7 +641,7 @@ static const struct script script_timestamp_release = {
     "if not time then\n"
     "return ttl\n"
     "end\n"
-    "local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)\n"
+    "local rest = math.max(math.ceil((time - now) * 1000), 0)\n"
     "return ttl >= 0 and ttl < rest and ttl or rest\n"
     "end\n"
     "local function write(token, ttl, milliseconds)\n"

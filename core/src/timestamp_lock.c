@@ -31,6 +31,11 @@ int sneck_legacy_lock_new(sneck_lock **out, sneck_client *client, const void *na
                           size_t name_len, const sneck_lock_options *options,
                           sneck_legacy_unit unit, char *error)
 {
+    if (unit != SNECK_LEGACY_SECONDS && unit != SNECK_LEGACY_MILLISECONDS) {
+        sneck__message(error, "lock: the unit of a timestamp lock is SNECK_LEGACY_SECONDS or"
+                              " SNECK_LEGACY_MILLISECONDS, not %d", (int)unit);
+        return SNECK_INVALID;
+    }
     return sneck__lock_make(out, client, name, name_len, options,
                             unit == SNECK_LEGACY_MILLISECONDS ? &milliseconds_kind : &seconds_kind,
                             error);

@@ -39,7 +39,7 @@ static const char *wrong_times(int64_t expire_ms, int64_t timeout_ms)
 static const char *wrong_value(const sneck_client *client, const void *value, size_t value_len)
 {
     if (client->quorum)
-        return "a value is kept by one server; take a lock of this client of several instead";
+        return "a value is kept by one server, which a quorum is not; take a lock of it instead";
     if (!value || value_len == 0 || value_len > SNECK_TOKEN_MAX)
         return "a value has from 1 to 65536 bytes";
     return NULL;

@@ -465,6 +465,7 @@ function client_methods:compare_and_set(key, expected, new, given)
     expected, new = check_value(expected, "the expected value"), check_value(new, "the new value")
     local ttl_ms = core.milliseconds(o.ttl, "ttl")
     self.pump:enter()
+    check_steps(core.steps(self.blocking, {key}))
     return compare(self, key, expected, new, ttl_ms)
 end
 
@@ -476,6 +477,7 @@ function client_methods:compare_and_delete(key, expected)
     end
     expected = check_value(expected, "the expected value")
     self.pump:enter()
+    check_steps(core.steps(self.blocking, {key}))
     return compare(self, key, expected, nil, 0)
 end
 

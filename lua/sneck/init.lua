@@ -51,9 +51,10 @@ end
 
 --- Makes a client whose locks are held by a majority of several servers; nothing is sent.
 -- The urls are a table of 1 to 15; the servers know nothing of each other. Options as for
--- connect(). Only locks can be had of the client: no commands, transactions and fair
--- locks; its list of waiters is empty. Where servers had errors of their own, a call that
--- fails gives as its fifth value a table with them in servers, by their addresses.
+-- connect(). Only locks can be had of the client: commands, transactions, update() and the
+-- like, try_lock(), release_lock(), legacy_lock() and fair locks throw; its list of waiters is
+-- empty. Where servers had errors of their own, a call that fails gives as its fifth value a
+-- table with them in servers, by their addresses.
 -- Returns the client, or nil, message, "INVALID" when a url is not valid.
 function sneck.quorum(urls, options)
     local o = check(options, CONNECT_OPTIONS)

@@ -327,10 +327,10 @@ def quorum(
 
     Nothing is sent yet. The servers, 1 to 15, know nothing of each other: none is
     another's replica. Urls and options are those of connect(). Only locks can be had of
-    the client: commands, transactions, legacy_lock(), try_lock() and `fair` locks raise
-    ValueError. Nobody stands in a queue, so waiters() is empty. Calls that less than a
-    majority answers raise QuorumImpossible; what each server said is in the error's
-    `servers`. Raises ValueError and TypeError.
+    the client: commands, transactions, update() and the like, legacy_lock(), try_lock(),
+    release_lock() and `fair` locks raise ValueError. Nobody stands in a queue, so
+    waiters() is empty. Calls that less than a majority answers raise QuorumImpossible;
+    what each server said is in the error's `servers`. Raises ValueError and TypeError.
     """
     options = timeout, connect_timeout, client_name, prefix, label
     return _make(_core.quorum, url_tuple(urls), *options)

@@ -35,6 +35,21 @@ static void fair_and_fence_are_refused(void **state)
     assert_null(lock);
 }
 
+static void a_unit_that_is_none_is_refused(void **state)
+{
+    struct scene *scene = *state;
+    static const int units[] = {-1, 2, 1000};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        char error[SNECK_ERROR_SIZE] = "";
+        sneck_lock *lock = NULL;
+        assert_int_equal(sneck_legacy_lock_new(&lock, scene->client, "door", 4, NULL,
+                                               (sneck_legacy_unit)units[i], error),
+                         SNECK_INVALID);
+        assert_non_null(strstr(error, "SNECK_LEGACY_SECONDS or SNECK_LEGACY_MILLISECONDS, not "));
+        assert_null(lock);
+    }
+}
+
 static void try_lock_and_its_release_leave_the_servers_word(void **state)
 {
     struct scene *scene = *state;
@@ -139,6 +154,9 @@ static void what_is_no_time_is_told(void **state)
     assert_int_equal(sneck_lock_acquire(lock, 60), SNECK_TIMEOUT);
     assert_non_null(strstr(sneck_lock_error(lock), no_time));
     assert_non_null(strstr(sneck_lock_error(lock), never));
+    DO(scene->other, "SET", "door", "1234567890123456"); /* microseconds */
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_BUSY);
+    assert_non_null(strstr(sneck_lock_error(lock), no_time));
     DO(scene->other, "SET", "door", "4102444800");
     assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_BUSY);
     assert_null(strstr(sneck_lock_error(lock), no_time));
@@ -180,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(fair_and_fence_are_refused, set_up_free, tear_down),
+        cmocka_unit_test_setup_teardown(a_unit_that_is_none_is_refused, set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(it_cannot_be_a_guard, set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(a_clone_is_of_the_same_kind, set_up_free, tear_down),
         cmocka_unit_test_setup_teardown(nobody_is_known_to_wait, set_up_free, tear_down),

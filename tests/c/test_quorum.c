@@ -2,6 +2,7 @@
 #include "five.h"
 
 #include <pthread.h>
+#include <sneck_legacy.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +76,15 @@ static int no_body(sneck_tx *tx, void *data)
     return SNECK_OK;
 }
 
+static int no_change(sneck_change *change, const void *old, size_t old_len, void *data)
+{
+    (void)change;
+    (void)old;
+    (void)old_len;
+    (void)data;
+    return SNECK_OK;
+}
+
 static void what_needs_one_server_is_refused(void **state)
 {
     struct five *five = *state;
@@ -83,13 +93,27 @@ static void what_needs_one_server_is_refused(void **state)
     sneck_tx_options guarded = SNECK_TX_OPTIONS;
     sneck_lock_options fair = SNECK_LOCK_OPTIONS;
     sneck_lock *lock = NULL;
+    bool matched;
     assert_int_equal(sneck_execute(&reply, five->client, 1, (const void *[]){"PING"},
                                    (size_t[]){4}), SNECK_INVALID);
     assert_non_null(strstr(sneck_client_error(five->client), "make a client of one of them"));
     assert_int_equal(sneck_transact(&reply, five->client, 0, NULL, NULL, NULL, no_body, NULL, error),
                      SNECK_INVALID);
+    assert_int_equal(sneck_update(five->client, "door", 4, 0, NULL, no_change, NULL, error),
+                     SNECK_INVALID);
+    assert_int_equal(sneck_compare_and_set(&matched, five->client, "door", 4, NULL, 0, "v", 1, 0,
+                                           NULL, error), SNECK_INVALID);
+    assert_int_equal(sneck_try_lock(five->client, "door", 4, "v", 1, LONG_MS, 0, error),
+                     SNECK_INVALID);
+    assert_non_null(strstr(error, "quorum"));
+    assert_int_equal(sneck_release_lock(five->client, "door", 4, "v", 1, error), SNECK_INVALID);
+    assert_non_null(strstr(error, "quorum"));
+    assert_int_equal(sneck_legacy_lock_new(&lock, five->client, "door", 4, NULL,
+                                           SNECK_LEGACY_SECONDS, error), SNECK_INVALID);
+    assert_non_null(strstr(error, "quorum"));
     fair.fair = true;
     assert_int_equal(sneck_lock_new(&lock, five->client, "door", 4, &fair, error), SNECK_INVALID);
+    assert_int_equal(found_on(five, "door"), 0);
     lock = quorum_lock(five->client, "door", LONG_MS, false);
     guarded.guard = lock;
     assert_int_equal(sneck_transact(&reply, five->each[0], 0, NULL, NULL, &guarded, no_body, NULL,

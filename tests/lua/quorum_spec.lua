@@ -45,6 +45,30 @@ local function with_only(alive)
     return assert(sneck.quorum(some))
 end
 
+local REFUSED = "[^\n]*quorum[^\n]*$" -- in one line
+
+-- What a quorum's client, of either kind, refuses.
+local function refused_by(several)
+    return {
+        execute = function() several:execute("PING") end,
+        update = function() several:update(name, support.add_one) end,
+        set = function() several:compare_and_set(name, nil, "v") end,
+        delete = function() several:compare_and_delete(name, "v") end,
+        reads = function() several:transaction({}, function() end) end,
+        writes = function()
+            several:transaction({name}, function(tx) tx:queue("SET", name, "v") end)
+        end,
+        try_lock = function() several:try_lock(name, "v", 60000) end,
+        release_lock = function() several:release_lock(name, "v") end,
+        legacy_lock = function() several:legacy_lock(name) end,
+        fair = function() several:lock(name, {fair = true}) end,
+        fair_hold = function() several:hold(name, {fair = true}) end,
+        fair_rlock = function() several:rlock(name, {fair = true}) end,
+        fair_with_lock = function() several:with_lock(name, {fair = true}, error) end,
+        fair_adopt = function() several:adopt(name, "token", {fair = true}) end,
+    }
+end
+
 before_each(function()
     client = assert(sneck.quorum(urls, {timeout = 5}))
     name = support.name()
@@ -150,23 +174,41 @@ end)
 
 describe("a quorum's client", function()
     it("has nothing else than locks", function()
-        for _, call in ipairs {
-            function() return client:execute("PING") end,
-            function() return client:update(name, support.add_one) end,
-            function() return client:compare_and_set(name, nil, "v") end,
-            function()
-                return client:transaction({name}, function(tx) tx:queue("SET", name, "v") end)
-            end,
-        } do
-            local ok, result, message, code = pcall(call)
-            if ok then
-                assert.is_nil(result)
-                assert.equal("INVALID", code)
-                result = message
-            end
-            assert.matches("quorum", result)
+        for _, call in pairs(refused_by(client)) do
+            support.refused(REFUSED, call)
+        end
+        for _, method in ipairs {"execute_start", "try_lock_start", "release_lock_start"} do
+            support.refused(REFUSED, function() client[method](client, name, "v", 1000) end)
         end
         assert.same({}, client:waiters(name))
+        wait_until_none_is_left()
+    end)
+
+    it("refuses the rest before it asks any server", function()
+        local nowhere = assert(sneck.quorum({"unix:///none/a", "unix:///none/b"}))
+        for _, call in pairs(refused_by(nowhere)) do
+            support.refused(REFUSED, call)
+        end
+        assert.equal("untried", nowhere:stats().wakeups)
+    end)
+
+    it("refuses it when it is closed, too", function()
+        client:close()
+        for _, call in pairs(refused_by(client)) do
+            assert.is_false((pcall(call)))
+        end
+        assert.equal("INVALID", (select(3, client:lock(name):acquire())))
+    end)
+
+    it("gives no lock that can be a guard", function()
+        local one <close> = assert(sneck.connect(urls[1], support.patient()))
+        do
+            local lock <close> = assert(client:hold(name, {ttl = LONG}))
+            support.refused("transaction: the guard is a quorum's lock", function()
+                one:update("written", support.add_one, {guard = lock})
+            end)
+        end
+        assert.equal(0, one:execute("EXISTS", "written"))
         wait_until_none_is_left()
     end)
 
@@ -232,6 +274,20 @@ describe("a quorum's lock in coroutines", function()
             end
         end)
         wait_until_none_is_left()
+    end)
+
+    it("is all that they have: the rest is refused before any server is asked", function()
+        run(function(loop)
+            local nowhere = {"unix:///none/a", "unix:///none/b"}
+            for _, those in ipairs {nowhere, urls} do
+                local coroutines = assert(async.quorum(loop, those))
+                for _, call in pairs(refused_by(coroutines)) do
+                    support.refused(REFUSED, call)
+                end
+                assert.same({}, coroutines:waiters(name))
+            end
+        end)
+        assert.equal(5, count("none"))
     end)
 
     it("tells what each server said", function()

@@ -149,16 +149,60 @@ def test_error_tells_what_each_server_said(
     run(main)
 
 
-def test_what_needs_one_server_is_refused(run: Run, aclient: sneck.aio.Client) -> None:
+async def nothing(_: object) -> None:
+    """Read and write nothing."""
+
+
+async def hold_fair(client: sneck.aio.Client) -> None:
+    async with client.lock("k", fair=True):
+        raise AssertionError
+
+
+async def make_legacy(client: sneck.aio.Client) -> None:
+    client.legacy_lock("k")
+
+
+REFUSED: dict[str, Callable[[sneck.aio.Client], Coroutine[Any, Any, object]]] = {
+    "execute": lambda client: client.execute("PING"),
+    "update": lambda client: client.update("k", lambda old: old),
+    "set": lambda client: client.compare_and_set("k", None, "v"),
+    "delete": lambda client: client.compare_and_delete("k", "v"),
+    "transaction": lambda client: client.transaction(nothing),
+    "writes": lambda client: client.transaction(nothing, "k"),
+    "try_lock": lambda client: client.try_lock("k", "v", 60000),
+    "release_lock": lambda client: client.release_lock("k", "v"),
+    "legacy_lock": make_legacy,
+    "fair": hold_fair,
+}
+
+
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
+def test_what_needs_one_server_is_refused(
+    run: Run,
+    aclient: sneck.aio.Client,
+    servers: list[Server],
+    call: Callable[[sneck.aio.Client], Coroutine[Any, Any, object]],
+) -> None:
     async def main() -> None:
-        async with aclient:
+        nowhere = sneck.aio.quorum(["unix:///none/a", "unix:///none/b"])
+        for each in (aclient, nowhere):  # whatever is sent to nowhere fails with another error
+            async with each:
+                with pytest.raises(ValueError, match=r"^[^\n]*quorum[^\n]*$"):
+                    await call(each)
+                assert await each.waiters("k") == []
+        assert values(servers, "k") == [None] * 5
+
+    run(main)
+
+
+def test_its_lock_is_no_guard(
+    run: Run, aclient: sneck.aio.Client, servers: list[Server], name: str
+) -> None:
+    async def main() -> None:
+        async with aclient, sneck.aio.connect(servers[0].url) as one, aclient.lock(name) as lock:
             with pytest.raises(ValueError, match="quorum"):
-                await aclient.execute("PING")
-            with pytest.raises(ValueError, match="quorum"):
-                await aclient.update("k", lambda old: old)
-            with pytest.raises(ValueError, match="quorum"):
-                await aclient.compare_and_set("k", None, "v")
-            assert await aclient.waiters("k") == []
+                await one.update("k", lambda _: "written", guard=lock)
+            assert await one.execute("GET", "k") is None
 
     run(main)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import sneck
+import sneck.aio
 from sneck.testing import Server
 
 NOWHERE = "unix:///nowhere/at/all"  # whatever is sent there fails with another error
@@ -96,6 +97,24 @@ def test_what_is_not_a_number_is_no_duration(offline: sneck.Client, value: Any) 
     ):
         with pytest.raises(TypeError, match="a number of seconds"):
             attempt()
+
+
+@pytest.mark.parametrize("value", ["no", "", b"x", 0, 1, [True]])
+def test_what_is_not_a_bool_is_no_flag(offline: sneck.Client, value: Any) -> None:
+    for call, option in (
+        (offline.lock, "fair"),
+        (offline.rlock, "fence"),
+        (offline.lock, "renew"),
+        (offline.legacy_lock, "renew"),
+        (offline.legacy_lock, "milliseconds"),
+        (sneck.aio.connect(NOWHERE).legacy_lock, "milliseconds"),
+        (sneck.aio.connect(NOWHERE).lock, "fair"),
+    ):
+        make: Any = call
+        with pytest.raises(TypeError, match=f"^{option} must be True or False, not "):
+            make("x", **{option: value})
+    with pytest.raises(TypeError, match="fence"):
+        offline.lock("x", fence=None)  # type: ignore[arg-type]
 
 
 def test_a_ttl_is_not_truncated(offline: sneck.Client) -> None:

@@ -11,6 +11,7 @@ from leases import LONG, wait_for_renewal
 from quorum import forget, kill, urls, values
 
 import sneck
+import sneck.aio
 from sneck.testing import Server
 
 Until = Callable[[Callable[[], bool]], None]
@@ -166,24 +167,31 @@ def test_errors_of_other_calls_have_no_servers() -> None:
         caught.value.servers["a"] = "b"  # type: ignore[index]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda client: client.execute("PING"),
-        lambda client: client.update("k", lambda old: old),
-        lambda client: client.compare_and_set("k", None, "v"),
-        lambda client: client.compare_and_delete("k", "v"),
-        lambda client: client.transaction(lambda _: None),
-        lambda client: client.transaction(lambda tx: tx.queue("SET", "k", "v"), "k"),
-        lambda client: client.lock("k", fair=True).acquire(),
-    ],
-    ids=["execute", "update", "set", "delete", "transaction", "writes", "fair"],
-)
+REFUSED: dict[str, Callable[[sneck.Client], object]] = {
+    "execute": lambda client: client.execute("PING"),
+    "update": lambda client: client.update("k", lambda old: old),
+    "set": lambda client: client.compare_and_set("k", None, "v"),
+    "delete": lambda client: client.compare_and_delete("k", "v"),
+    "transaction": lambda client: client.transaction(lambda _: None),
+    "writes": lambda client: client.transaction(lambda tx: tx.queue("SET", "k", "v"), "k"),
+    "try_lock": lambda client: client.try_lock("k", "v", 60000),
+    "release_lock": lambda client: client.release_lock("k", "v"),
+    "legacy_lock": lambda client: client.legacy_lock("k"),
+    "fair": lambda client: client.lock("k", fair=True),
+    "fair rlock": lambda client: client.rlock("k", fair=True),
+    "fair adopted": lambda client: client.adopt("k", "token", fair=True),
+    "fair function": lambda client: client.locked("k", fair=True)(lambda: None)(),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
 def test_what_needs_one_server_is_refused(
     client: sneck.Client, servers: list[Server], call: Callable[[sneck.Client], object]
 ) -> None:
-    with pytest.raises(ValueError, match="quorum"):
-        call(client)
+    nowhere = sneck.quorum(["unix:///none/a", "unix:///none/b"])
+    for each in (client, nowhere):  # whatever is sent to nowhere fails with another error
+        with pytest.raises(ValueError, match=r"^[^\n]*quorum[^\n]*$"):
+            call(each)
     assert values(servers, "k") == [None] * 5
 
 
@@ -216,6 +224,12 @@ def test_nobody_waits_in_a_queue(client: sneck.Client, name: str) -> None:
 def test_wrong_urls_are_refused(urls_given: list[str], kind: type[Exception]) -> None:
     with pytest.raises(kind):
         sneck.quorum(urls_given)
+
+
+def test_a_url_that_stands_alone_is_told_what_to_do() -> None:
+    for make in (sneck.quorum, sneck.aio.quorum):
+        with pytest.raises(TypeError, match="must be a list of urls, not one"):
+            make("redis://localhost")  # mypy takes a str for an Iterable[str]
 
 
 def test_connect_takes_one_url() -> None:

@@ -8,10 +8,11 @@ local held = redis.pcall('GET', KEYS[1])
 
 -- The time at which it runs out, and how many of its unit are a second; nil when it is no
 -- time at all, such as a token, or a number below 1e9 (the year 2001), such as the 1 of a
--- plain SETNX. Of 1e11 and more it is one in milliseconds.
+-- plain SETNX. Of 1e11 and more it is one in milliseconds. From 1e14 on it would be of the
+-- year 5138, so it is in microseconds or less, which nobody writes here: no time either.
 local function ends()
     local time = held and held:match('^%d+%.?%d*$') and tonumber(held)
-    if time and time >= 1e9 then
+    if time and time >= 1e9 and time < 1e14 then
         local unit = time >= 1e11 and 1000 or 1
         return time / unit, unit
     end
@@ -49,7 +50,7 @@ local function left()
     if not time then
         return ttl
     end
-    local rest = math.min(math.max(math.ceil((time - now) * 1000), 0), 9e14)
+    local rest = math.max(math.ceil((time - now) * 1000), 0)
     return ttl >= 0 and ttl < rest and ttl or rest
 end
 
