@@ -31,6 +31,7 @@ static void forget(sneck_lock *lock)
     lock->doubt = DOUBT_NONE;
     lock->releasing = lock->lost = lock->moved = lock->failing = false;
     lock->extending = 0;
+    lock->grant_count = 0;
 }
 
 /* In a child after fork() the token is the parent's, and so may be the mutex. */
@@ -55,6 +56,13 @@ static bool owns(const sneck_lock *lock, const char *token, size_t len)
     return lock->token_len == len && memcmp(lock->token, token, len) == 0;
 }
 
+/* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
+ * and so may a release in doubt. */
+static bool may_extend(const sneck_lock *lock)
+{
+    return lock->token_len > 0 && !lock->releasing && lock->doubt == DOUBT_NONE;
+}
+
 static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
                 enum lock_doubt doubt)
 {
@@ -66,6 +74,7 @@ static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadlin
     lock->fence = 0;
     lock->releasing = lock->lost = lock->moved = lock->failing = false;
     lock->extending = 0;
+    lock->grant_count = 0;
 }
 
 int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms)
@@ -111,6 +120,36 @@ uint64_t sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64
     return number;
 }
 
+static bool add_grant(sneck_lock *lock, struct grant grant)
+{
+    for (size_t i = 0; i < lock->grant_count; i++)
+        if (lock->grants[i].link == grant.link) {
+            lock->grants[i].servers |= grant.servers;
+            return true;
+        }
+    if (lock->grant_count == GRANTS_MAX)
+        return false;
+    lock->grants[lock->grant_count++] = grant;
+    return true;
+}
+
+bool sneck__lock_note_grant(sneck_lock *lock, const char *token, size_t len, struct grant grant)
+{
+    sneck__lock_enter(lock);
+    bool noted = owns(lock, token, len) && may_extend(lock) &&
+                 sneck__now_ms() < lock->deadline_ms && add_grant(lock, grant);
+    sneck__lock_exit(lock);
+    return noted;
+}
+
+uint64_t sneck__lock_grant_link(sneck_lock *lock)
+{
+    sneck__lock_enter(lock);
+    uint64_t link = lock->grant_count > 0 ? lock->grants[0].link : 0;
+    sneck__lock_exit(lock);
+    return link;
+}
+
 void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len)
 {
     sneck__lock_enter(lock);
@@ -124,6 +163,8 @@ void sneck__lock_begin_release(sneck_lock *lock, struct token_release *release)
     release->deadline_ms = 0;
     sneck__lock_enter(lock);
     if (owns(lock, release->token, release->token_len)) {
+        memcpy(release->grants, lock->grants, sizeof release->grants);
+        release->grant_count = lock->grant_count;
         release->deadline_ms = lock->deadline_ms;
         lock->deadline_ms = 0;
         lock->releasing = true;
@@ -206,13 +247,6 @@ void sneck__lock_note_moved(sneck_lock *lock)
     sneck__lock_enter(lock);
     lock->moved = lock->lost;
     sneck__lock_exit(lock);
-}
-
-/* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
- * and so may a release in doubt. */
-static bool may_extend(const sneck_lock *lock)
-{
-    return lock->token_len > 0 && !lock->releasing && lock->doubt == DOUBT_NONE;
 }
 
 struct lock_lease sneck__lock_lease(sneck_lock *lock)

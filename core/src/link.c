@@ -149,13 +149,21 @@ int64_t sneck__link_linger_ms(const sneck_link *link)
 
 /* ------------------------------------------------------------ what may be late */
 
+static uint64_t end_of(const sneck_link *link, size_t i)
+{
+    return i + 1 < link->count ? request_at(link, i + 1)->begin
+                               : sneck__buffer_end(&link->wire.out);
+}
+
 /* A release does nothing but to the token that it names, and nobody takes that again: it may be
- * done at any time. Only of a quorum's is it noted which script they run. */
+ * done at any time. One that has left in part only was not done, though what went before it may
+ * be done yet. Only of a quorum's is it noted which script they run. */
 static bool may_be_late(const sneck_link *link, size_t i)
 {
+    const struct buffer *out = &link->wire.out;
     const struct request *request = request_at(link, i);
     return !request->op && request->script == &script_release &&
-           request->begin >= sneck__buffer_sent(&link->wire.out);
+           request->begin >= out->before && end_of(link, i) > sneck__buffer_sent(out);
 }
 
 /* Where there is no room for all, the first are kept: the longer nothing leaves, the less is
@@ -164,8 +172,7 @@ static void keep_late(sneck_link *link, size_t i)
 {
     const struct buffer *out = &link->wire.out;
     uint64_t begin = request_at(link, i)->begin;
-    uint64_t end = i + 1 < link->count ? request_at(link, i + 1)->begin : sneck__buffer_end(out);
-    size_t len = (size_t)(end - begin);
+    size_t len = (size_t)(end_of(link, i) - begin);
     if (link->late_count < LATE_MAX && link->late.len + len <= STUCK_BYTES &&
         sneck__buffer_append(&link->late, out->bytes + (begin - out->before), len))
         link->late_len[link->late_count++] = len;

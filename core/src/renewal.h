@@ -42,6 +42,9 @@ void sneck__renewal_clear(struct renewal *renewal);
 /* Makes sure that there is a thread; OK or NO_MEMORY. */
 int sneck__renewal_start(sneck_client *client);
 
+/* Its link has something to send that another thread has left there. */
+void sneck__renewal_wake(sneck_lock *lock);
+
 /* Why a lock is not renewed, by what sneck__renewal_add() or sneck__renewal_start() returned. */
 const char *sneck__renewal_why_not(int status);
 

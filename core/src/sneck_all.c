@@ -29,6 +29,7 @@
 #include "link.c"
 #include "link_members.c"
 #include "link_scripts.c"
+#include "link_errands.c"
 #include "listeners.c"
 #include "lock.c"
 #include "lock_op.c"
