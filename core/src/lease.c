@@ -136,10 +136,10 @@ static bool add_grant(sneck_lock *lock, struct grant grant)
 bool sneck__lock_note_grant(sneck_lock *lock, const char *token, size_t len, struct grant grant)
 {
     sneck__lock_enter(lock);
-    bool noted = owns(lock, token, len) && may_extend(lock) &&
+    bool may = owns(lock, token, len) && may_extend(lock) &&
                  sneck__now_ms() < lock->deadline_ms && add_grant(lock, grant);
     sneck__lock_exit(lock);
-    return noted;
+    return may;
 }
 
 uint64_t sneck__lock_grant_link(sneck_lock *lock)

@@ -115,6 +115,18 @@ void sneck__link_abandon(sneck_link *link, const sneck_op *op)
             request_at(link, i)->op = NULL;
 }
 
+void sneck__link_hand_over(sneck_link *link, sneck_op *from, sneck_op *to)
+{
+    struct range range = requests_of(link, from);
+    for (size_t i = range.begin; i < range.end; i++)
+        if (request_at(link, i)->op == from)
+            request_at(link, i)->op = to;
+    to->first_request = from->first_request;
+    to->last_request = from->last_request;
+    to->in_flight = from->in_flight;
+    from->in_flight = 0;
+}
+
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op)
 {
     struct range range = requests_of(link, op);
@@ -210,6 +222,15 @@ static size_t count_lost(const sneck_link *link, bool keep_unsent)
            (!keep_unsent || request_at(link, n)->begin < sneck__buffer_sent(&link->wire.out)))
         n++;
     return n;
+}
+
+static void lose_all(sneck_link *link)
+{
+    while (link->count > 0) {
+        struct request request = pop_request(link);
+        if (request.op)
+            sneck__op_lost(request.op, false);
+    }
 }
 
 static void tell_why(sneck_link *link, const char *why)
@@ -477,8 +498,12 @@ void sneck__link_drop_unsent_one(sneck_link *link)
         return;
     keep_all_late(link, link->count);
     sneck__buffer_drop(&link->wire.out, sneck__buffer_end(&link->wire.out));
-    while (link->count > 0)
-        pop_request(link);
+    lose_all(link);
+}
+
+void sneck__link_end_one(sneck_link *link)
+{
+    lose_all(link);
 }
 
 void sneck__link_catch_up_one(sneck_link *link)

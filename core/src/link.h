@@ -140,7 +140,7 @@ bool sneck__link_crowded(const sneck_link *link);
 int64_t sneck__link_linger_ms(const sneck_link *link);
 
 /* What is queued for a connection that is not there yet is never sent, but for what may be
- * late. All of it belongs to no op any more. */
+ * late. Nobody waits for it any more. */
 void sneck__link_drop_unsent_one(sneck_link *link);
 
 /* link_scripts.c: the server behind this connection has the script, as far as was heard
@@ -163,6 +163,9 @@ void sneck__link_catch_up_one(sneck_link *link);
 
 /* Gives the connection up: what has left may or may not be done. */
 void sneck__link_fail_one(sneck_link *link, const char *why);
+
+/* It is being freed: who still hears of a request is told that it is lost. */
+void sneck__link_end_one(sneck_link *link);
 
 /* There are no ops on it any more. */
 void sneck__link_free_one(sneck_link *link);
@@ -215,6 +218,9 @@ bool sneck__link_quiet(const sneck_link *link);
 
 /* Makes tombstones of the op's requests: their replies will be swallowed. */
 void sneck__link_abandon(sneck_link *link, const sneck_op *op);
+
+/* They are another op's from now on, which has none of its own. */
+void sneck__link_hand_over(sneck_link *link, sneck_op *from, sneck_op *to);
 
 /* The op's oldest request has not left yet, not even in part. */
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op);

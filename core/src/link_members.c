@@ -229,6 +229,8 @@ void sneck_link_free(sneck_link *link)
         sneck__op_detach(op); /* and its parts from the connections */
     if (link->members != &link->itself) {
         for (size_t i = 0; i < link->member_count; i++)
+            sneck__link_end_one(link->members[i]);
+        for (size_t i = 0; i < link->member_count; i++)
             sneck__link_free_one(link->members[i]);
         free(link->members);
     }

@@ -28,7 +28,7 @@ struct grant {
     uint64_t link;              /* its number */
     uint32_t servers;           /* to which of them, a bit for each */
 };
-#define GRANTS_MAX 4
+#define GRANTS_MAX 8
 
 struct sneck_lock {
     atomic_size_t references;   /* the handle and ops */

@@ -22,12 +22,41 @@ static enum voice release_read(struct quorum_op *q, struct member *m, const redi
     return NO;
 }
 
+/* Where the release has deleted the token, the grant was done. */
+static uint32_t find_unreleased(const struct quorum_op *q, const struct grant *grant)
+{
+    uint32_t servers = grant->servers;
+    for (size_t i = 0; i < q->count; i++)
+        if (q->members[i].voice == YES)
+            servers &= ~((uint32_t)1 << i);
+    return servers;
+}
+
+/* What goes by this link is behind its grants anyway, but where so much waits to leave that
+ * nothing is asked any more; other links are asked to send it as well. Not before this release
+ * is decided: it would not find what they have deleted. */
+static void follow_grants(const struct quorum_release *r)
+{
+    const struct quorum_op *q = &r->q;
+    const struct token_release *p = &r->pending;
+    sneck_lock *lock = q->base.lock;
+    for (size_t g = 0; g < p->grant_count; g++) {
+        struct grant grant = {p->grants[g].link, find_unreleased(q, &p->grants[g])};
+        if (grant.servers && grant.link != q->base.op.link->number)
+            sneck__lock_clean_up_behind(lock, &grant, p->token, p->token_len);
+        for (size_t i = 0; grant.link == q->base.op.link->number && i < q->count; i++)
+            if (grant.servers >> i & 1 && sneck__link_stuck(q->members[i].op.link))
+                sneck__lock_clean_up(lock, q->members[i].op.link, p->token, p->token_len, "", 0);
+    }
+}
+
 /* Where the release could not leave, or was lost, the token may be. The lock is given up, so it
  * may be deleted there whenever a connection is open again. Before the release ends, which frees
  * the token. */
 static void release_late(struct quorum_release *r)
 {
     const struct token_release *p = &r->pending;
+    follow_grants(r);
     for (size_t i = 0; i < r->q.count; i++) {
         const struct member *m = &r->q.members[i];
         if (m->voice == FAILED && m->op.link->wire.state == WIRE_CLOSED)
@@ -94,25 +123,6 @@ static const struct op_class quorum_release_class = {
 
 static const struct quorum_kind quorum_release_kind = {release_read, release_decide};
 
-/* What goes by this link is behind them anyway, but where so much waits to leave that nothing is
- * asked any more; other links are asked to send it as well. */
-static void follow_grants(struct quorum_release *r)
-{
-    const struct quorum_op *q = &r->q;
-    const struct token_release *p = &r->pending;
-    sneck_lock *lock = q->base.lock;
-    for (size_t g = 0; g < p->grant_count; g++) {
-        const struct grant *grant = &p->grants[g];
-        if (grant->link == q->base.op.link->number) {
-            for (size_t i = 0; i < q->count; i++)
-                if (grant->servers >> i & 1 && sneck__link_stuck(q->members[i].op.link))
-                    sneck__lock_clean_up(lock, q->members[i].op.link, p->token, p->token_len, "", 0);
-        } else {
-            sneck__lock_clean_up_behind(lock, grant, p->token, p->token_len);
-        }
-    }
-}
-
 static void ask_release(struct quorum_release *r)
 {
     const struct token_release *p = &r->pending;
@@ -144,10 +154,8 @@ int sneck__quorum_release_start(sneck_op **out, sneck_lock *lock, sneck_link *li
     if (!r)
         return SNECK_NO_MEMORY;
     if (r->q.base.op.status == SNECK_PENDING &&
-        sneck__lock_op_begin_release(&r->q.base, only, &r->pending)) {
-        follow_grants(r);
+        sneck__lock_op_begin_release(&r->q.base, only, &r->pending))
         ask_release(r);
-    }
     *out = &r->q.base.op;
     return SNECK_OK;
 }

@@ -300,6 +300,8 @@ static void *run_renewal(void *data)
         wake_up(r);
     }
     drop_all(r);
+    sneck__link_run_errands(link);
+    sneck__link_flush_all(link);
     free_own_link(link);
     return NULL; /* the client may be gone */
 }

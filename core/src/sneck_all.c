@@ -41,6 +41,7 @@
 #include "quorum_force.c"
 #include "quorum_holder.c"
 #include "quorum_op.c"
+#include "quorum_put_back.c"
 #include "quorum_release.c"
 #include "release.c"
 #include "renewal.c"
