@@ -20,7 +20,7 @@ SOURCES = sorted((TESTS / "c").glob("test_*.c"))
 # not renewal_process: ThreadSanitizer knows no threads in the child of a fork
 THREADED = [
     *("threads", "renewal", "loss", "renewal_faults", "rlock", "fence"),
-    *("quorum", "quorum_lease", "renewal_names"),
+    *("quorum", "quorum_grants", "quorum_lease", "renewal_names"),
 ]
 LIMIT = 600  # seconds; only a hang needs as many
 

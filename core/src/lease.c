@@ -31,6 +31,7 @@ static void forget(sneck_lock *lock)
     lock->doubt = DOUBT_NONE;
     lock->lost = lock->moved = lock->failing = false;
     lock->extending = lock->releasing = 0;
+    lock->grant_count = 0;
 }
 
 /* In a child after fork() the token is the parent's, and so may be the mutex. */
@@ -55,6 +56,13 @@ static bool owns(const sneck_lock *lock, const char *token, size_t len)
     return lock->token_len == len && memcmp(lock->token, token, len) == 0;
 }
 
+/* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
+ * and so may a release in doubt. */
+static bool may_extend(const sneck_lock *lock)
+{
+    return lock->token_len > 0 && !lock->releasing && lock->doubt == DOUBT_NONE;
+}
+
 static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
                 enum lock_doubt doubt)
 {
@@ -66,6 +74,7 @@ static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadlin
     lock->fence = 0;
     lock->lost = lock->moved = lock->failing = false;
     lock->extending = lock->releasing = 0;
+    lock->grant_count = 0;
 }
 
 int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms)
@@ -111,6 +120,36 @@ uint64_t sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64
     return number;
 }
 
+static bool add_grant(sneck_lock *lock, struct grant grant)
+{
+    for (size_t i = 0; i < lock->grant_count; i++)
+        if (lock->grants[i].link == grant.link) {
+            lock->grants[i].servers |= grant.servers;
+            return true;
+        }
+    if (lock->grant_count == GRANTS_MAX)
+        return false;
+    lock->grants[lock->grant_count++] = grant;
+    return true;
+}
+
+bool sneck__lock_note_grant(sneck_lock *lock, const char *token, size_t len, struct grant grant)
+{
+    sneck__lock_enter(lock);
+    bool may = owns(lock, token, len) && may_extend(lock) &&
+                 sneck__now_ms() < lock->deadline_ms && add_grant(lock, grant);
+    sneck__lock_exit(lock);
+    return may;
+}
+
+uint64_t sneck__lock_grant_link(sneck_lock *lock)
+{
+    sneck__lock_enter(lock);
+    uint64_t link = lock->grant_count > 0 ? lock->grants[0].link : 0;
+    sneck__lock_exit(lock);
+    return link;
+}
+
 void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len)
 {
     sneck__lock_enter(lock);
@@ -125,6 +164,8 @@ void sneck__lock_begin_release(sneck_lock *lock, struct token_release *release)
     int64_t deadline_ms = 0;
     sneck__lock_enter(lock);
     if (owns(lock, release->token, release->token_len)) {
+        memcpy(release->grants, lock->grants, sizeof release->grants);
+        release->grant_count = lock->grant_count;
         if (lock->releasing++ == 0) {
             lock->kept_ms = lock->deadline_ms;
             lock->deadline_ms = 0;
@@ -146,8 +187,8 @@ void sneck__lock_undo_release(sneck_lock *lock, struct token_release *release)
     if (!release->token)
         return;
     sneck__lock_enter(lock);
-    if (owns(lock, release->token, release->token_len) && --lock->releasing == 0 &&
-        lock->doubt != DOUBT_RELEASE) /* or else another one may still come */
+    if (owns(lock, release->token, release->token_len) && lock->releasing > 0 &&
+        --lock->releasing == 0 && lock->doubt != DOUBT_RELEASE) /* else one may still come */
         lock->deadline_ms = lock->kept_ms;
     sneck__lock_exit(lock);
     release_over(release);
@@ -159,7 +200,8 @@ void sneck__lock_doubt_release(sneck_lock *lock, struct token_release *release)
         return;
     sneck__lock_enter(lock);
     if (owns(lock, release->token, release->token_len)) {
-        lock->releasing--;
+        if (lock->releasing > 0) /* unless the token was adopted meanwhile */
+            lock->releasing--;
         if (lock->doubt == DOUBT_NONE) {
             lock->doubt = DOUBT_RELEASE;
             lock->released_in_time = release->in_time;
@@ -216,13 +258,6 @@ void sneck__lock_note_moved(sneck_lock *lock)
     sneck__lock_enter(lock);
     lock->moved = lock->lost;
     sneck__lock_exit(lock);
-}
-
-/* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
- * and so may a release in doubt. */
-static bool may_extend(const sneck_lock *lock)
-{
-    return lock->token_len > 0 && lock->releasing == 0 && lock->doubt == DOUBT_NONE;
 }
 
 struct lock_lease sneck__lock_lease(sneck_lock *lock)

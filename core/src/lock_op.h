@@ -70,4 +70,8 @@ size_t sneck__lock_op_mark(const struct lock_op *o, char out[RELEASE_MARK_SIZE])
 void sneck__lock_clean_up(const sneck_lock *lock, sneck_link *link, const char *token,
                           size_t token_len, const char *entry, size_t entry_len);
 
+/* The same, by the link that the grant is under way on, whoever has that. */
+void sneck__lock_clean_up_behind(sneck_lock *lock, const struct grant *grant, const char *token,
+                                 size_t token_len);
+
 #endif

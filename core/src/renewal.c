@@ -260,8 +260,11 @@ static bool fall_asleep(struct renewal *r, int64_t *timeout_ms)
     int64_t due_ms = sneck__heap_due_ms(&r->heap);
     r->asleep = !stopping;
     r->sleeps_until_ms = due_ms;
+    bool errands = atomic_load(&r->link->has_errands); /* from now on their bringer wakes us */
     leave_renewal(r);
-    if (due_ms != NEVER_MS) {
+    if (errands)
+        *timeout_ms = 0;
+    if (!errands && due_ms != NEVER_MS) {
         int64_t left = sneck__most_ms(due_ms - sneck__now_ms(), 0);
         if (*timeout_ms < 0 || left < *timeout_ms)
             *timeout_ms = sneck__least_ms(left, 60000);
@@ -317,6 +320,8 @@ static void *run_renewal(void *data)
         wake_up(r);
     }
     drop_all(r);
+    sneck__link_run_errands(link);
+    sneck__link_flush_all(link);
     free_own_link(link);
     return NULL; /* the client may be gone */
 }
@@ -552,6 +557,16 @@ void sneck__renewal_reset(sneck_lock *lock)
         return;
     struct renewal *r = enter_for(lock);
     look_again(r, lock);
+    leave_renewal(r);
+}
+
+void sneck__renewal_wake(sneck_lock *lock)
+{
+    if (!atomic_load(&lock->renewal.used))
+        return;
+    struct renewal *r = enter_for(lock);
+    if (r->running)
+        wake_thread(r, 0);
     leave_renewal(r);
 }
 

@@ -50,6 +50,9 @@ int sneck__renewal_start(sneck_client *client);
 #define RENEWAL_WHY_SIZE 160
 void sneck__renewal_tell_lack(sneck_client *client, char out[RENEWAL_WHY_SIZE]);
 
+/* Its link has something to send that another thread has left there. */
+void sneck__renewal_wake(sneck_lock *lock);
+
 /* Ends the thread, after the callback that it may be in. If it looks up a name, it ends by
  * itself, later: it renews nothing and calls nobody any more, and the client's memory stays
  * until then. */

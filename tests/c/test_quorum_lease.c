@@ -32,8 +32,9 @@ static void a_minority_that_fails_to_extend_costs_nothing(void **state)
     assert_true(sneck_lock_remaining_ms(lock) > LONG_MS);
     for (size_t i = 2; i < FIVE; i++)
         assert_true(left_on(five, i) > LONG_MS);
-    assert_int_equal(found_on(five, "door"), 3); /* no key was made */
+    UNTIL(found_on(five, "door") >= 3);
     assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    UNTIL(found_on(five, "door") == 0);
     sneck_lock_free(lock);
 }
 
