@@ -118,25 +118,13 @@ void sneck__acquire_won(struct acquire *a, int64_t deadline_ms)
     sneck__note_busy(&lock->client->counters, lock->hash, a->contended);
 }
 
-static void describe_holder(const sneck_holder *h, char out[256])
-{
-    char ends[48] = "without an expiry: it may never end";
-    if (h->ttl_ms >= 0)
-        snprintf(ends, sizeof ends, "its lease ends in %lld ms", (long long)h->ttl_ms);
-    if (h->foreign)
-        snprintf(out, 256, "held by a client of another kind, %s", ends);
-    else
-        snprintf(out, 256, "held by pid %lld on %s%s%s, %s", (long long)h->pid, h->host,
-                 *h->label ? ", label " : "", h->label, ends);
-}
-
 void sneck__acquire_not_free(struct acquire *a, const sneck_holder *holder, bool no_time)
 {
-    char who[256];
+    char who[HOLDER_TOLD_SIZE];
     const char *form = no_time ? "; its key holds no time, so it is a lock of another form: its"
                                  " owner has to release it, or you to force_release it"
                                : "";
-    describe_holder(holder, who);
+    sneck__holder_tell(holder, who);
     if (a->wait_ms == 0)
         sneck__op_end(&a->base.op, SNECK_BUSY, "%s: %s%s", a->base.lock->what, who, form);
     else if (a->value_in_doubt)

@@ -5,7 +5,9 @@
  *      +------ impossible, or the limit has passed ----------------+
  *      v
  *   CLEANING --answered, or the limit--> BACKING_OFF --time left--> GRANTING
- *                                           \-- none --> BUSY, TIMEOUT, QUORUM
+ *                                           |-- none, others hold it --> ASKING_WHO
+ *                                           \-- none --> QUORUM             |
+ *                                                                BUSY, TIMEOUT
  *
  * An attempt has a token of its own: what an earlier one has left on its way, its
  * request or its cleanup, can then neither grant nor end the lease of this one.
@@ -14,10 +16,11 @@
  * before the attempt's first request, is still valid. Otherwise what it may have got is
  * released everywhere, behind whatever is queued there: nobody is kept out by a lock that
  * nobody holds. Only who has said yes, or could not, is waited for, so that who asks next finds
- * it gone.
+ * it gone. The others are heard until the next attempt: a key that is no lock says so to the
+ * release, where it said only no to the SET.
  */
 #include "fork.h"
-#include "quorum_op.h"
+#include "quorum_busy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +32,7 @@
 
 struct quorum_acquire {
     struct quorum_op q;
-    enum { GRANTING, RAISING, CLEANING, BACKING_OFF } phase;
+    enum { GRANTING, RAISING, CLEANING, BACKING_OFF, ASKING_WHO } phase;
     int64_t wait_ms, begun_ms, end_ms;
     int64_t asked_ms;                   /* before the attempt's first request */
     unsigned fork_count;                /* whose tokens these are */
@@ -40,7 +43,11 @@ struct quorum_acquire {
     char ttl[24], fence_text[24];       /* in decimal */
     char token[OWN_TOKEN_MAX];          /* of this attempt */
     int status;                         /* how the last attempt failed */
+    size_t granted;                     /* and how many had said yes to it */
+    bool held;                          /* since others hold it */
     bool hopeless;                      /* and the next would do so, too */
+    uint32_t awaited;                   /* servers whose answer the cleaning waits for */
+    struct quorum_busy busy;
     char message[SNECK_ERROR_SIZE];
 };
 
@@ -62,6 +69,16 @@ static bool wants_fence_of(const struct quorum_acquire *a)
 static bool has_time(const struct quorum_acquire *a)
 {
     return a->wait_ms != 0 && sneck__now_ms() < a->end_ms;
+}
+
+static int64_t attempt_limit(const struct quorum_acquire *a)
+{
+    const sneck_lock *lock = lock_of_acquire(a);
+    int64_t limit = sneck__most_ms(lock->ttl_ms / ATTEMPT_PART, ATTEMPT_MIN_MS);
+    limit = sneck__least_ms(limit, ATTEMPT_MAX_MS);
+    limit = sneck__least_ms(limit, lock->client->io_timeout_ms);
+    int64_t left = a->end_ms - sneck__now_ms();
+    return sneck__least_ms(limit, sneck__most_ms(left, LAST_ANSWER_MS));
 }
 
 /* -------------------------------------------------------------------- cleaning up */
@@ -88,21 +105,39 @@ static bool may_have_token(const struct member *m)
            (m->voice == FAILED && m->doubtful && m->op.link->wire.state == WIRE_CLOSED);
 }
 
-/* Who may have the token answers to its release; the others are sent one all the same. */
+static bool is_awaited(const struct quorum_acquire *a, size_t server)
+{
+    return a->awaited >> server & 1;
+}
+
+/* Who may have the token has answered to its release. */
+static bool is_clean(const struct quorum_acquire *a)
+{
+    for (size_t i = 0; i < a->q.count; i++)
+        if (is_awaited(a, i) && a->q.members[i].voice == SILENT)
+            return false;
+    return true;
+}
+
+/* All that were asked are sent a release; who has failed cannot be heard. */
 static void clean_round(struct quorum_acquire *a)
 {
     struct quorum_op *q = &a->q;
     sneck_op *op = &q->base.op;
-    bool has_token[SNECK_QUORUM_MAX];
-    for (size_t i = 0; i < q->count; i++)
-        has_token[i] = may_have_token(&q->members[i]);
+    bool is_heard[SNECK_QUORUM_MAX];
+    a->awaited = 0;
+    for (size_t i = 0; i < q->count; i++) {
+        bool may = may_have_token(&q->members[i]);
+        a->awaited |= (uint32_t)may << i;
+        is_heard[i] = may || q->members[i].voice == NO;
+    }
     a->phase = CLEANING;
     sneck__quorum_round(q);
     sneck__lock_op_compose(&q->base, &script_release, 2, (const char *const[]){a->token, ""},
                            (const size_t[]){a->token_len, 0});
     bool formatted = sneck__quorum_format(q, (struct command){op->argc, op->argv, op->argv_len});
     for (size_t i = 0; i < q->count; i++) {
-        if (has_token[i] && formatted)
+        if (is_heard[i] && formatted)
             sneck__quorum_ask(q, &q->members[i]);
         else
             clean_unheard(a, &q->members[i]);
@@ -148,13 +183,36 @@ static void hold(struct quorum_acquire *a, int64_t deadline_ms)
     count_quorum_wait(a);
 }
 
+static void tell_who(struct quorum_acquire *a)
+{
+    sneck__quorum_busy_end(&a->q, &a->busy, a->status, a->granted);
+    count_quorum_wait(a);
+}
+
+static void ask_who(struct quorum_acquire *a)
+{
+    a->phase = ASKING_WHO;
+    a->q.limit_ms = attempt_limit(a);
+    sneck__quorum_busy_ask(&a->q, &a->busy);
+    if (a->q.silent == 0)
+        tell_who(a);
+}
+
+static void end_as_told(struct quorum_acquire *a)
+{
+    sneck__op_end(&a->q.base.op, a->status, "%s", a->message);
+    count_quorum_wait(a);
+}
+
 /* Pauses, or ends as the last attempt did. */
 static void attempt_over(struct quorum_acquire *a)
 {
     sneck_op *op = &a->q.base.op;
     if (a->hopeless || !has_time(a)) {
-        sneck__op_end(op, a->status, "%s", a->message);
-        count_quorum_wait(a);
+        if (a->held)
+            ask_who(a);
+        else
+            end_as_told(a);
         return;
     }
     int64_t most = 2 * lock_of_acquire(a)->poll_ms;
@@ -166,8 +224,19 @@ static void attempt_over(struct quorum_acquire *a)
 static void clean_and_go_on(struct quorum_acquire *a)
 {
     clean_round(a);
-    if (a->q.silent == 0)
+    if (is_clean(a))
         attempt_over(a);
+}
+
+/* An answer to a release, while or after it is waited for. */
+static void cleaned(struct quorum_acquire *a)
+{
+    if (sneck__quorum_refuses(&a->q)) { /* by all of them the next attempt would be, too */
+        sneck__quorum_end_counted(&a->q, SNECK_QUORUM, a->granted, "granted it");
+        count_quorum_wait(a);
+    } else if (a->phase == CLEANING && is_clean(a)) {
+        attempt_over(a);
+    }
 }
 
 static void found_held(struct quorum_acquire *a)
@@ -189,10 +258,11 @@ static bool is_decided_against(const struct quorum_op *q)
 static void attempt_failed(struct quorum_acquire *a, const char *did)
 {
     const struct quorum_op *q = &a->q;
-    bool held = sneck__quorum_denies(q) || !sneck__quorum_fails(q);
+    a->held = sneck__quorum_denies(q) || !sneck__quorum_fails(q);
+    a->granted = q->yes;
     found_held(a);
-    a->hopeless = !held && q->refused > q->count - q->majority;
-    a->status = !held ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
+    a->hopeless = !a->held && sneck__quorum_refuses(q);
+    a->status = !a->held ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
     sneck__quorum_tell(q, a->message, did);
     clean_and_go_on(a);
 }
@@ -200,7 +270,7 @@ static void attempt_failed(struct quorum_acquire *a, const char *did)
 static void too_slow(struct quorum_acquire *a)
 {
     const sneck_lock *lock = lock_of_acquire(a);
-    a->hopeless = false;
+    a->hopeless = a->held = false;
     a->status = SNECK_TIMEOUT;
     sneck__message(a->message, "%s: the servers' answers took longer than the ttl of %lld ms; use"
                    " a longer one", lock->what, (long long)lock->ttl_ms);
@@ -266,16 +336,6 @@ static void raise_fence(struct quorum_acquire *a)
 
 /* ------------------------------------------------------------------- an attempt */
 
-static int64_t attempt_limit(const struct quorum_acquire *a)
-{
-    const sneck_lock *lock = lock_of_acquire(a);
-    int64_t limit = sneck__most_ms(lock->ttl_ms / ATTEMPT_PART, ATTEMPT_MIN_MS);
-    limit = sneck__least_ms(limit, ATTEMPT_MAX_MS);
-    limit = sneck__least_ms(limit, lock->client->io_timeout_ms);
-    int64_t left = a->end_ms - sneck__now_ms();
-    return sneck__least_ms(limit, sneck__most_ms(left, LAST_ANSWER_MS));
-}
-
 static void attempt(struct quorum_acquire *a)
 {
     sneck_lock *lock = lock_of_acquire(a);
@@ -335,8 +395,12 @@ static enum voice acquire_read(struct quorum_op *q, struct member *m, const redi
         return read_granting(m, reply);
     case RAISING:
         return read_raising(m, reply);
-    default:
-        return YES; /* cleaned or not, there is no more to be done */
+    case ASKING_WHO:
+        return sneck__quorum_busy_read(q, &acquire_of(q)->busy, m, reply);
+    default: /* cleaned or not, there is no more to be done */
+        if (reply->type == REDIS_REPLY_ERROR)
+            return FAILED;
+        return is_awaited(acquire_of(q), (size_t)(m - q->members)) ? YES : NO;
     }
 }
 
@@ -346,9 +410,11 @@ static void decide_acquire(struct quorum_op *q)
     if (a->fork_count != sneck__fork_count()) {
         sneck__op_end(&q->base.op, SNECK_INTERRUPTED, "%s: it is the parent process that acquires"
                       " it", q->base.lock->what);
-    } else if (a->phase == CLEANING) {
-        if (q->silent == 0)
-            attempt_over(a);
+    } else if (a->phase == CLEANING || a->phase == BACKING_OFF) {
+        cleaned(a);
+    } else if (a->phase == ASKING_WHO) {
+        if (sneck__quorum_busy_known(q))
+            tell_who(a);
     } else if (sneck__quorum_agrees(q)) {
         if (a->phase == GRANTING && wants_fence_of(a))
             raise_fence(a);
@@ -379,7 +445,7 @@ static void quorum_acquire_timer(sneck_op *op)
 static void quorum_acquire_cancel(sneck_op *op)
 {
     struct quorum_acquire *a = (struct quorum_acquire *)op;
-    if (a->phase != BACKING_OFF && a->fork_count == sneck__fork_count())
+    if (a->phase < BACKING_OFF && a->fork_count == sneck__fork_count())
         clean_all_unheard(a);
     count_quorum_wait(a);
 }

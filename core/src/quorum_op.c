@@ -52,6 +52,11 @@ bool sneck__quorum_fails(const struct quorum_op *q)
     return q->failed > tolerated(q);
 }
 
+bool sneck__quorum_refuses(const struct quorum_op *q)
+{
+    return q->refused > tolerated(q);
+}
+
 bool sneck__quorum_may_agree(const struct quorum_op *q)
 {
     return q->yes + q->silent >= q->majority;
@@ -72,7 +77,7 @@ bool sneck__quorum_doubtful(const struct quorum_op *q)
 
 /* --------------------------------------------------------------------- failures */
 
-static void keep_why(struct member *m, const char *text)
+void sneck__quorum_keep_why(struct member *m, const char *text)
 {
     free(m->op.error);
     m->op.error = strdup(text);
@@ -82,7 +87,7 @@ static void keep_why(struct member *m, const char *text)
 static void fail_lost(struct member *m, bool sent)
 {
     const sneck_link *link = m->op.link;
-    keep_why(m, link->fail_text + link->fail_why);
+    sneck__quorum_keep_why(m, link->fail_text + link->fail_why);
     m->doubtful = sent;
     m->asked = sent || m->asked_before;
     m->whole->refused += link->fail_status != SNECK_CONNECTION;
@@ -100,7 +105,7 @@ static void fail_reply(struct member *m, const redisReply *reply)
         snprintf(text, sizeof text, "a reply of an unexpected type");
         m->whole->refused++;
     }
-    keep_why(m, text);
+    sneck__quorum_keep_why(m, text);
     sneck__quorum_speak(m, FAILED);
 }
 
@@ -173,7 +178,7 @@ void sneck__quorum_timer(sneck_op *op)
         if (m->voice != SILENT)
             continue;
         abandon(m);
-        keep_why(m, text);
+        sneck__quorum_keep_why(m, text);
         m->doubtful = true;
         sneck__quorum_speak(m, FAILED);
     }

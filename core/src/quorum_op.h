@@ -70,6 +70,9 @@ void sneck__quorum_ask_all(struct quorum_op *q, struct command command);
 void sneck__quorum_ask_script(struct quorum_op *q, const struct script *script, size_t argc,
                               const char *const *argv, const size_t *len);
 
+/* Keeps a copy of what the server said. */
+void sneck__quorum_keep_why(struct member *m, const char *text);
+
 /* What a server would say is known: it counts without being asked. */
 void sneck__quorum_speak(struct member *m, enum voice voice);
 
@@ -82,6 +85,7 @@ bool sneck__quorum_may_deny(const struct quorum_op *q);    /* so many NO that no
 bool sneck__quorum_agrees(const struct quorum_op *q);
 bool sneck__quorum_denies(const struct quorum_op *q);
 bool sneck__quorum_fails(const struct quorum_op *q);       /* so many failed that none can */
+bool sneck__quorum_refuses(const struct quorum_op *q);     /* and by errors that do not pass */
 
 /* Some server may have done what was asked, or do it yet. */
 bool sneck__quorum_doubtful(const struct quorum_op *q);

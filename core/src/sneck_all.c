@@ -37,6 +37,7 @@
 #include "op_wait.c"
 #include "quorum.c"
 #include "quorum_acquire.c"
+#include "quorum_busy.c"
 #include "quorum_extend.c"
 #include "quorum_force.c"
 #include "quorum_holder.c"

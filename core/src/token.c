@@ -108,3 +108,15 @@ void sneck__token_read(sneck_holder *out, const void *token, size_t len,
     out->token_len = len;
     memcpy(out->token, token, len < sizeof out->token ? len : sizeof out->token);
 }
+
+void sneck__holder_tell(const sneck_holder *h, char out[HOLDER_TOLD_SIZE])
+{
+    char ends[48] = "without an expiry: it may never end";
+    if (h->ttl_ms >= 0)
+        snprintf(ends, sizeof ends, "its lease ends in %lld ms", (long long)h->ttl_ms);
+    if (h->foreign)
+        snprintf(out, HOLDER_TOLD_SIZE, "held by a client of another kind, %s", ends);
+    else
+        snprintf(out, HOLDER_TOLD_SIZE, "held by pid %lld on %s%s%s, %s", (long long)h->pid,
+                 h->host, *h->label ? ", label " : "", h->label, ends);
+}

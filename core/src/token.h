@@ -25,4 +25,8 @@ bool sneck__token_tail(char out[2 * TOKEN_RANDOM]);
 void sneck__token_read(sneck_holder *out, const void *token, size_t len,
                        int64_t ttl_ms);
 
+/* Writes who holds a lock and for how long, as messages say it. */
+#define HOLDER_TOLD_SIZE 256
+void sneck__holder_tell(const sneck_holder *holder, char out[HOLDER_TOLD_SIZE]);
+
 #endif

@@ -198,7 +198,9 @@ static void others_at_three_do_and_what_was_granted_is_given_back(void **state)
         occupy(five, "door", first, 3);
         assert_int_equal(sneck_lock_acquire_start(&op, lock, NULL, 0), SNECK_OK);
         assert_int_equal(sneck_op_wait(op, NULL, NULL), SNECK_BUSY);
-        assert_in_range(errors_with(op, "held by another"), 3, 3);
+        assert_in_range(errors_with(op, "held by"), 3, 3);
+        assert_non_null(strstr(sneck_op_error(op), "held by a client of another kind, "));
+        assert_non_null(strstr(sneck_op_error(op), "; so at 3 servers"));
         assert_non_null(strstr(sneck_op_error(op), "of 5 servers granted it, 3 are needed"));
         sneck_op_free(op);
         UNTIL(found_on(five, "door") == 3);
