@@ -19,7 +19,7 @@ from bed import Bed
 from programs import LUA, PYTHON, SERVERS, TESTS, c_builds, environment
 
 FILES = sorted((TESTS / "corpus").glob("*.case"))
-LIMIT = 300  # seconds, for one runner and all files
+LIMIT = 900  # seconds, for one runner and all files; only a hang needs as many
 SIDE_BY_SIDE = 4
 REPORT = re.compile(r"(ok|failed|excused) (.*)")
 

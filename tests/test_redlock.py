@@ -70,7 +70,7 @@ def client(servers: list[Server], peer: Peer) -> Iterator[sneck.Client]:
 
 
 def test_it_excludes_us(peer: Peer, client: sneck.Client) -> None:
-    lock = client.lock(NAME)
+    lock = client.lock(NAME, ttl=60)
     assert peer.ask("acquire") == "held"
     assert not lock.acquire(blocking=False)
     holder = lock.holder()
@@ -93,7 +93,7 @@ def test_we_exclude_it(peer: Peer, client: sneck.Client) -> None:
 
 def test_its_lock_outlasts_our_attempts(peer: Peer, client: sneck.Client) -> None:
     assert peer.ask("acquire") == "held"
-    lock = client.lock(NAME, poll=0.002)
+    lock = client.lock(NAME, ttl=60, poll=0.002)
     before = lock.holder()
     assert not lock.acquire(timeout=0.05)
     after = lock.holder()

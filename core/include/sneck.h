@@ -250,7 +250,8 @@ SNECK_API int sneck_lock_extend(sneck_lock *lock, int64_t ttl_ms);
  * validity ends. All locks of a client share that one thread, which takes no signals,
  * and its one connection. What an extend made longer is renewed when two thirds of the
  * ttl are left of it; what it made shorter than that, at once. OK; NOT_OWNER: not
- * held; INVALID: the client is closed; NO_MEMORY: also no thread. No I/O. */
+ * held; INVALID: the client is closed; NO_MEMORY: also no thread; CONNECTION: no
+ * descriptors are left. No I/O. */
 SNECK_API int sneck_lock_renew(sneck_lock *lock, bool on);
 
 /* What is known of the lease. */

@@ -158,6 +158,9 @@ static void check_fork(sneck_client *client)
     if (!sneck__fork_inherited(&client->fork_count))
         return;
     pthread_mutex_init(&client->mutex, NULL);
+    client->live = NULL;
+    for (sneck_link *link = client->idle; link; link = link->next_idle)
+        link->number = 0; /* it is in that list no more */
     free_links(empty_pool(client));
     sneck__fork_adopted(&client->fork_count);
 }
@@ -240,6 +243,16 @@ void sneck__client_reached(sneck_client *client, bool reached)
     pthread_mutex_unlock(&client->mutex);
 }
 
+bool sneck__client_has_name(const sneck_client *client)
+{
+    if (!client->quorum)
+        return !client->address.path;
+    for (size_t i = 0; i < client->quorum->count; i++)
+        if (!client->quorum->members[i]->address.path)
+            return true;
+    return false;
+}
+
 /* ----------------------------------------------------------------- the pool */
 
 bool sneck__client_closed(sneck_client *client)
@@ -251,15 +264,44 @@ bool sneck__client_closed(sneck_client *client)
     return closed;
 }
 
-sneck_link *sneck__client_borrow(sneck_client *client)
+/* One that has something to send yet goes first: nobody steps it while it is idle. */
+static sneck_link **next_idle_place(sneck_client *client)
+{
+    sneck_link **place = &client->idle;
+    while (*place && !(*place)->unsent)
+        place = &(*place)->next_idle;
+    return *place ? place : &client->idle;
+}
+
+static sneck_link **idle_place(sneck_client *client, uint64_t number)
+{
+    sneck_link **place = &client->idle;
+    while (*place && (*place)->number != number)
+        place = &(*place)->next_idle;
+    return place;
+}
+
+/* Takes the link of this number out of the pool, or with 0 the next one; NULL: it is not there.
+ * The mutex is held. */
+static sneck_link *take_idle(sneck_client *client, uint64_t number)
+{
+    sneck_link **place = number > 0 ? idle_place(client, number) : next_idle_place(client);
+    sneck_link *link = *place;
+    if (link) {
+        *place = link->next_idle;
+        client->idle_count--;
+        link->next_idle = NULL;
+    }
+    return link;
+}
+
+sneck_link *sneck__client_borrow_this(sneck_client *client, uint64_t number)
 {
     check_fork(client);
     pthread_mutex_lock(&client->mutex);
-    sneck_link *link = client->idle;
-    if (link) {
-        client->idle = link->next_idle;
-        client->idle_count--;
-    }
+    sneck_link *link = take_idle(client, number);
+    if (!link && number > 0)
+        link = take_idle(client, 0);
     pthread_mutex_unlock(&client->mutex);
     if (link) {
         sneck__link_drop_unsent(link);
@@ -267,8 +309,12 @@ sneck_link *sneck__client_borrow(sneck_client *client)
     } else if (sneck_link_new(&link, client) != SNECK_OK) {
         return NULL;
     }
-    link->next_idle = NULL;
     return link;
+}
+
+sneck_link *sneck__client_borrow(sneck_client *client)
+{
+    return sneck__client_borrow_this(client, 0);
 }
 
 /* One link of a quorum may stay in doubt for as long as one of its servers is stalled: its
@@ -278,22 +324,105 @@ static bool may_be_kept(const sneck_link *link)
     return link->client->quorum || sneck__link_quiet(link);
 }
 
+/* Nobody else has it: what it is asked to send from now on, whoever asks sends. */
+static bool put_back(sneck_client *client, sneck_link *link)
+{
+    pthread_mutex_lock(&client->mutex);
+    bool keep = !client->closed && client->idle_count < IDLE_MAX && !link->errands;
+    if (keep) {
+        link->unsent = sneck__link_has_unsent(link);
+        link->next_idle = client->idle;
+        client->idle = link;
+        client->idle_count++;
+    }
+    pthread_mutex_unlock(&client->mutex);
+    return keep;
+}
+
 void sneck__client_give_back(sneck_link *link)
 {
     sneck_client *client = link->client;
-    sneck__link_flush_all(link); /* a cleanup may still leave; to connect could block */
     check_fork(client);
-    bool keep = false;
-    if (may_be_kept(link)) {
-        pthread_mutex_lock(&client->mutex);
-        keep = !client->closed && client->idle_count < IDLE_MAX;
-        if (keep) {
-            link->next_idle = client->idle;
-            client->idle = link;
-            client->idle_count++;
-        }
-        pthread_mutex_unlock(&client->mutex);
-    }
-    if (!keep)
+    bool kept = false;
+    do {
+        sneck__link_run_errands(link);
+        sneck__link_flush_all(link); /* a cleanup may still leave; to connect could block */
+        kept = may_be_kept(link) && put_back(client, link);
+    } while (!kept && atomic_load(&link->has_errands));
+    if (!kept)
         sneck_link_free(link);
+}
+
+/* ------------------------------------------------------------ a quorum's links */
+
+void sneck__client_add_link(sneck_link *link)
+{
+    sneck_client *client = link->client;
+    check_fork(client);
+    pthread_mutex_lock(&client->mutex);
+    link->number = ++client->link_count;
+    link->next_live = client->live;
+    client->live = link;
+    pthread_mutex_unlock(&client->mutex);
+}
+
+void sneck__client_remove_link(sneck_link *link)
+{
+    sneck_client *client = link->client;
+    check_fork(client);
+    pthread_mutex_lock(&client->mutex);
+    for (sneck_link **place = &client->live; *place; place = &(*place)->next_live)
+        if (*place == link) {
+            *place = link->next_live;
+            break;
+        }
+    pthread_mutex_unlock(&client->mutex);
+}
+
+static void add_errand(sneck_link *link, struct errand *errand)
+{
+    errand->next = link->errands;
+    link->errands = errand;
+    atomic_store(&link->has_errands, true);
+}
+
+sneck_link *sneck__client_leave_errand(sneck_client *client, uint64_t number,
+                                       struct errand *errand)
+{
+    check_fork(client);
+    pthread_mutex_lock(&client->mutex);
+    sneck_link *link = client->live;
+    while (link && link->number != number)
+        link = link->next_live;
+    if (link)
+        add_errand(link, errand);
+    sneck_link *idle = link ? take_idle(client, number) : NULL;
+    pthread_mutex_unlock(&client->mutex);
+    if (!link)
+        free(errand);
+    return idle;
+}
+
+static struct errand *reversed(struct errand *list)
+{
+    struct errand *out = NULL;
+    while (list) {
+        struct errand *next = list->next;
+        list->next = out;
+        out = list;
+        list = next;
+    }
+    return out;
+}
+
+struct errand *sneck__client_take_errands(sneck_link *link)
+{
+    sneck_client *client = link->client;
+    check_fork(client);
+    pthread_mutex_lock(&client->mutex);
+    struct errand *errands = link->errands;
+    link->errands = NULL;
+    atomic_store(&link->has_errands, false);
+    pthread_mutex_unlock(&client->mutex);
+    return reversed(errands);
 }

@@ -30,6 +30,8 @@ struct sneck_client {
     bool closed;
     atomic_uint fork_count;      /* whose sockets the pool has */
     struct known_places known;   /* where its server is; of a member only */
+    sneck_link *live;            /* all links of a quorum's client */
+    uint64_t link_count;         /* how many it has ever had */
     sneck_link *idle;            /* a stack; the last used is the next */
     size_t idle_count;
     char error[SNECK_ERROR_SIZE];
@@ -51,11 +53,31 @@ void sneck__client_report(sneck_client *client, const char *error, const char *c
 const char *sneck__client_places(sneck_client *client, struct places *out);
 void sneck__client_reached(sneck_client *client, bool reached);
 
+/* A connection of it may begin with the lookup of a name, which takes as long as the system
+ * likes. */
+bool sneck__client_has_name(const sneck_client *client);
+
 /* Waiters are woken, or have to poll. */
 void sneck__client_count_wakeups(sneck_client *client, bool woken);
 
 /* Takes a link out of the pool, or makes one; NULL: no memory. */
 sneck_link *sneck__client_borrow(sneck_client *client);
+
+/* The same, but where the link of this number is there, that one. */
+sneck_link *sneck__client_borrow_this(sneck_client *client, uint64_t number);
+
+/* A link of a quorum's client comes, and goes. */
+void sneck__client_add_link(sneck_link *link);
+void sneck__client_remove_link(sneck_link *link);
+
+/* Leaves an errand, which is the client's now, with the link of this number, if there is one;
+ * gives that one where it was idle: it is the caller's to give back. */
+struct errand;
+sneck_link *sneck__client_leave_errand(sneck_client *client, uint64_t number,
+                                       struct errand *errand);
+
+/* Takes what the link was asked to send, the first one first. */
+struct errand *sneck__client_take_errands(sneck_link *link);
 
 /* Puts a link back, or frees it when it is in doubt. */
 void sneck__client_give_back(sneck_link *link);

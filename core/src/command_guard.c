@@ -36,8 +36,13 @@ static bool changes_connection(size_t argc, const void *const *argv, const size_
         "SUNSUBSCRIBE", "MONITOR", "SYNC", "PSYNC", "REPLCONF", "ASKING", "READONLY",
         "READWRITE", NULL,
     };
+    static const char *const of_client[] = {
+        "REPLY", "TRACKING", "CACHING", "CAPA", "IMPORT-SOURCE", NULL,
+    };
+    static const char *const of_script[] = {"DEBUG", NULL};
     return among(words, argv[0], len[0]) ||
-           (argc > 1 && is_word(argv[0], len[0], "CLIENT") && is_word(argv[1], len[1], "REPLY"));
+           (argc > 1 && is_word(argv[0], len[0], "CLIENT") && among(of_client, argv[1], len[1])) ||
+           (argc > 1 && is_word(argv[0], len[0], "SCRIPT") && among(of_script, argv[1], len[1]));
 }
 
 /* Among the options that end with STREAMS, after which names follow. */

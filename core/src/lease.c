@@ -29,8 +29,9 @@ static void forget(sneck_lock *lock)
     lock->token_len = 0;
     lock->deadline_ms = 0;
     lock->doubt = DOUBT_NONE;
-    lock->releasing = lock->lost = lock->moved = lock->failing = false;
-    lock->extending = 0;
+    lock->lost = lock->moved = lock->failing = false;
+    lock->extending = lock->releasing = 0;
+    lock->grant_count = 0;
 }
 
 /* In a child after fork() the token is the parent's, and so may be the mutex. */
@@ -55,6 +56,13 @@ static bool owns(const sneck_lock *lock, const char *token, size_t len)
     return lock->token_len == len && memcmp(lock->token, token, len) == 0;
 }
 
+/* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
+ * and so may a release in doubt. */
+static bool may_extend(const sneck_lock *lock)
+{
+    return lock->token_len > 0 && !lock->releasing && lock->doubt == DOUBT_NONE;
+}
+
 static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
                 enum lock_doubt doubt)
 {
@@ -64,8 +72,9 @@ static void own(sneck_lock *lock, const char *token, size_t len, int64_t deadlin
     lock->deadline_ms = deadline_ms;
     lock->doubt = doubt;
     lock->fence = 0;
-    lock->releasing = lock->lost = lock->moved = lock->failing = false;
-    lock->extending = 0;
+    lock->lost = lock->moved = lock->failing = false;
+    lock->extending = lock->releasing = 0;
+    lock->grant_count = 0;
 }
 
 int64_t sneck__validity_ms(int64_t sent_ms, int64_t ttl_ms)
@@ -111,6 +120,36 @@ uint64_t sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64
     return number;
 }
 
+static bool add_grant(sneck_lock *lock, struct grant grant)
+{
+    for (size_t i = 0; i < lock->grant_count; i++)
+        if (lock->grants[i].link == grant.link) {
+            lock->grants[i].servers |= grant.servers;
+            return true;
+        }
+    if (lock->grant_count == GRANTS_MAX)
+        return false;
+    lock->grants[lock->grant_count++] = grant;
+    return true;
+}
+
+bool sneck__lock_note_grant(sneck_lock *lock, const char *token, size_t len, struct grant grant)
+{
+    sneck__lock_enter(lock);
+    bool may = owns(lock, token, len) && may_extend(lock) &&
+                 sneck__now_ms() < lock->deadline_ms && add_grant(lock, grant);
+    sneck__lock_exit(lock);
+    return may;
+}
+
+uint64_t sneck__lock_grant_link(sneck_lock *lock)
+{
+    sneck__lock_enter(lock);
+    uint64_t link = lock->grant_count > 0 ? lock->grants[0].link : 0;
+    sneck__lock_exit(lock);
+    return link;
+}
+
 void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len)
 {
     sneck__lock_enter(lock);
@@ -119,17 +158,22 @@ void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len)
     sneck__lock_exit(lock);
 }
 
+/* Of several releases at once, the first keeps the deadline for all of them. */
 void sneck__lock_begin_release(sneck_lock *lock, struct token_release *release)
 {
-    release->deadline_ms = 0;
+    int64_t deadline_ms = 0;
     sneck__lock_enter(lock);
     if (owns(lock, release->token, release->token_len)) {
-        release->deadline_ms = lock->deadline_ms;
-        lock->deadline_ms = 0;
-        lock->releasing = true;
+        memcpy(release->grants, lock->grants, sizeof release->grants);
+        release->grant_count = lock->grant_count;
+        if (lock->releasing++ == 0) {
+            lock->kept_ms = lock->deadline_ms;
+            lock->deadline_ms = 0;
+        }
+        deadline_ms = lock->kept_ms;
     }
     sneck__lock_exit(lock);
-    release->in_time = sneck__now_ms() < release->deadline_ms;
+    release->in_time = sneck__now_ms() < deadline_ms;
 }
 
 static void release_over(struct token_release *release)
@@ -143,10 +187,9 @@ void sneck__lock_undo_release(sneck_lock *lock, struct token_release *release)
     if (!release->token)
         return;
     sneck__lock_enter(lock);
-    if (owns(lock, release->token, release->token_len)) {
-        lock->deadline_ms = release->deadline_ms;
-        lock->releasing = lock->doubt == DOUBT_RELEASE; /* an earlier one may still come */
-    }
+    if (owns(lock, release->token, release->token_len) && lock->releasing > 0 &&
+        --lock->releasing == 0 && lock->doubt != DOUBT_RELEASE) /* else one may still come */
+        lock->deadline_ms = lock->kept_ms;
     sneck__lock_exit(lock);
     release_over(release);
 }
@@ -156,9 +199,13 @@ void sneck__lock_doubt_release(sneck_lock *lock, struct token_release *release)
     if (!release->token)
         return;
     sneck__lock_enter(lock);
-    if (owns(lock, release->token, release->token_len) && lock->doubt == DOUBT_NONE) {
-        lock->doubt = DOUBT_RELEASE;
-        lock->released_in_time = release->in_time;
+    if (owns(lock, release->token, release->token_len)) {
+        if (lock->releasing > 0) /* unless the token was adopted meanwhile */
+            lock->releasing--;
+        if (lock->doubt == DOUBT_NONE) {
+            lock->doubt = DOUBT_RELEASE;
+            lock->released_in_time = release->in_time;
+        }
     }
     sneck__lock_exit(lock);
     release_over(release);
@@ -189,10 +236,15 @@ void sneck__lock_give_up(sneck_lock *lock, const char *token, size_t len)
     sneck__lock_exit(lock);
 }
 
+static bool is_being_released(const sneck_lock *lock)
+{
+    return lock->releasing > 0 || lock->doubt == DOUBT_RELEASE;
+}
+
 bool sneck__lock_lose(sneck_lock *lock, const char *token, size_t len)
 {
     sneck__lock_enter(lock);
-    bool lost = owns(lock, token, len) && !lock->releasing;
+    bool lost = owns(lock, token, len) && !is_being_released(lock);
     if (lost) {
         forget(lock);
         lock->lost = true;
@@ -206,13 +258,6 @@ void sneck__lock_note_moved(sneck_lock *lock)
     sneck__lock_enter(lock);
     lock->moved = lock->lost;
     sneck__lock_exit(lock);
-}
-
-/* Behind an acquire in doubt a cleanup was sent, which may end the lease at any time,
- * and so may a release in doubt. */
-static bool may_extend(const sneck_lock *lock)
-{
-    return lock->token_len > 0 && !lock->releasing && lock->doubt == DOUBT_NONE;
 }
 
 struct lock_lease sneck__lock_lease(sneck_lock *lock)
@@ -258,7 +303,7 @@ void sneck__lock_end_extend(sneck_lock *lock, const char *token, size_t len,
     sneck__lock_enter(lock);
     if (owns(lock, token, len)) {
         lock->extending--;
-        if (confirmed && !lock->releasing) {
+        if (confirmed && !is_being_released(lock)) {
             int64_t deadline_ms = sneck__validity_ms(sent_ms, lock->shortest_ms);
             lock->deadline_ms = sneck__most_ms(lock->deadline_ms, deadline_ms);
             lock->failing = false;

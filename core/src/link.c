@@ -115,6 +115,18 @@ void sneck__link_abandon(sneck_link *link, const sneck_op *op)
             request_at(link, i)->op = NULL;
 }
 
+void sneck__link_hand_over(sneck_link *link, sneck_op *from, sneck_op *to)
+{
+    struct range range = requests_of(link, from);
+    for (size_t i = range.begin; i < range.end; i++)
+        if (request_at(link, i)->op == from)
+            request_at(link, i)->op = to;
+    to->first_request = from->first_request;
+    to->last_request = from->last_request;
+    to->in_flight = from->in_flight;
+    from->in_flight = 0;
+}
+
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op)
 {
     struct range range = requests_of(link, op);
@@ -149,13 +161,21 @@ int64_t sneck__link_linger_ms(const sneck_link *link)
 
 /* ------------------------------------------------------------ what may be late */
 
+static uint64_t end_of(const sneck_link *link, size_t i)
+{
+    return i + 1 < link->count ? request_at(link, i + 1)->begin
+                               : sneck__buffer_end(&link->wire.out);
+}
+
 /* A release does nothing but to the token that it names, and nobody takes that again: it may be
- * done at any time. Only of a quorum's is it noted which script they run. */
+ * done at any time. One that has left in part only was not done, though what went before it may
+ * be done yet. Only of a quorum's is it noted which script they run. */
 static bool may_be_late(const sneck_link *link, size_t i)
 {
+    const struct buffer *out = &link->wire.out;
     const struct request *request = request_at(link, i);
     return !request->op && request->script == &script_release &&
-           request->begin >= sneck__buffer_sent(&link->wire.out);
+           request->begin >= out->before && end_of(link, i) > sneck__buffer_sent(out);
 }
 
 /* Where there is no room for all, the first are kept: the longer nothing leaves, the less is
@@ -164,8 +184,7 @@ static void keep_late(sneck_link *link, size_t i)
 {
     const struct buffer *out = &link->wire.out;
     uint64_t begin = request_at(link, i)->begin;
-    uint64_t end = i + 1 < link->count ? request_at(link, i + 1)->begin : sneck__buffer_end(out);
-    size_t len = (size_t)(end - begin);
+    size_t len = (size_t)(end_of(link, i) - begin);
     if (link->late_count < LATE_MAX && link->late.len + len <= STUCK_BYTES &&
         sneck__buffer_append(&link->late, out->bytes + (begin - out->before), len))
         link->late_len[link->late_count++] = len;
@@ -203,6 +222,15 @@ static size_t count_lost(const sneck_link *link, bool keep_unsent)
            (!keep_unsent || request_at(link, n)->begin < sneck__buffer_sent(&link->wire.out)))
         n++;
     return n;
+}
+
+static void lose_all(sneck_link *link)
+{
+    while (link->count > 0) {
+        struct request request = pop_request(link);
+        if (request.op)
+            sneck__op_lost(request.op, false);
+    }
 }
 
 static void tell_why(sneck_link *link, const char *why)
@@ -470,8 +498,12 @@ void sneck__link_drop_unsent_one(sneck_link *link)
         return;
     keep_all_late(link, link->count);
     sneck__buffer_drop(&link->wire.out, sneck__buffer_end(&link->wire.out));
-    while (link->count > 0)
-        pop_request(link);
+    lose_all(link);
+}
+
+void sneck__link_end_one(sneck_link *link)
+{
+    lose_all(link);
 }
 
 void sneck__link_catch_up_one(sneck_link *link)

@@ -8,8 +8,11 @@
 #include "text.h"
 #include "wire.h"
 
+#include <stdatomic.h>
+
 #define SCRIPTS_KNOWN 8
 #define LATE_MAX 64
+#define UNHEARD_WORDS_MAX 5 /* behind the script: how many keys, these, and arguments */
 
 /* A script that was sent by its text, in the request of this number. */
 struct telling {
@@ -23,6 +26,17 @@ struct request {
     uint64_t begin;      /* place of its first byte among all bytes queued */
     int64_t limit_ms;    /* when its answer is overdue */
     const struct script *script; /* which the server knows when it has answered; or NULL */
+};
+
+/* A script that another thread wants to be sent behind what this link has sent; its answer is
+ * swallowed. */
+struct errand {
+    struct errand *next;
+    const struct script *script;
+    uint32_t servers;    /* to which, a bit for each */
+    size_t argc;         /* of what follows the script */
+    size_t len[UNHEARD_WORDS_MAX];
+    char bytes[];        /* the words, one behind the other */
 };
 
 /* Ops in the order in which they came in; doubly linked. */
@@ -67,6 +81,13 @@ struct sneck_link {
     struct heap timers;              /* of ops; has room for all of them */
     struct listeners listeners;
     sneck_link *next_idle;           /* in the client's pool */
+    bool unsent;                     /* and not all has left it */
+
+    /* Of a quorum's alone. */
+    uint64_t number;                 /* among all links of the client; 0: none */
+    sneck_link *next_live;           /* in the client's list; under its mutex */
+    struct errand *errands;          /* owned, the last one first; under the client's mutex */
+    atomic_bool has_errands;         /* read without it */
 
     int fail_status;                 /* of the last failure, with its message */
     char fail_code[CODE_SIZE];
@@ -119,7 +140,7 @@ bool sneck__link_crowded(const sneck_link *link);
 int64_t sneck__link_linger_ms(const sneck_link *link);
 
 /* What is queued for a connection that is not there yet is never sent, but for what may be
- * late. All of it belongs to no op any more. */
+ * late. Nobody waits for it any more. */
 void sneck__link_drop_unsent_one(sneck_link *link);
 
 /* link_scripts.c: the server behind this connection has the script, as far as was heard
@@ -132,11 +153,19 @@ void sneck__link_learn(sneck_link *link, const struct script *script);
 void sneck__link_tell(sneck_link *link, const struct script *script);
 bool sneck__link_is_telling(const sneck_link *link, const struct script *script);
 
+/* Sends a script, of which nothing is heard: by its text to who may not know it. `argv` is what
+ * follows the script. */
+void sneck__link_send_unheard(sneck_link *link, const struct script *script, size_t argc,
+                              const char *const *argv, const size_t *len);
+
 /* Reads what came while it was idle in the pool with replies still to come. */
 void sneck__link_catch_up_one(sneck_link *link);
 
 /* Gives the connection up: what has left may or may not be done. */
 void sneck__link_fail_one(sneck_link *link, const char *why);
+
+/* It is being freed: who still hears of a request is told that it is lost. */
+void sneck__link_end_one(sneck_link *link);
 
 /* There are no ops on it any more. */
 void sneck__link_free_one(sneck_link *link);
@@ -158,10 +187,26 @@ bool sneck__link_is_connecting(const sneck_link *link);
 /* Sends what is queued where there is a connection, as far as that does not block. */
 void sneck__link_flush_all(sneck_link *link);
 
+/* Not all of what is queued has left. */
+bool sneck__link_has_unsent(const sneck_link *link);
+
 /* To who takes it out of the pool: forgets what nobody has sent and may not be late, and reads
  * what has come meanwhile. */
 void sneck__link_drop_unsent(sneck_link *link);
 void sneck__link_catch_up(sneck_link *link);
+
+/* link_errands.c: asks the link of this number, whoever has it, to send the script behind what
+ * it has sent to these servers. It does so with its next step, or when it is given back; at once
+ * where it is idle. One that is gone has nothing under way. */
+void sneck__link_leave_errand(sneck_client *client, uint64_t number, uint32_t servers,
+                              const struct script *script, size_t argc, const char *const *argv,
+                              const size_t *len);
+
+/* Whoever has the link sends what others have asked for. */
+void sneck__link_run_errands(sneck_link *link);
+
+/* The link is being freed, and nobody finds it any more. */
+void sneck__link_drop_errands(sneck_link *link);
 
 /* Gives up the connections where a reply is outstanding. */
 void sneck__link_fail(sneck_link *link, const char *why);
@@ -173,6 +218,9 @@ bool sneck__link_quiet(const sneck_link *link);
 
 /* Makes tombstones of the op's requests: their replies will be swallowed. */
 void sneck__link_abandon(sneck_link *link, const sneck_op *op);
+
+/* They are another op's from now on, which has none of its own. */
+void sneck__link_hand_over(sneck_link *link, sneck_op *from, sneck_op *to);
 
 /* The op's oldest request has not left yet, not even in part. */
 bool sneck__link_unsent(const sneck_link *link, const sneck_op *op);

@@ -35,6 +35,7 @@ static void fire_timers(sneck_link *link)
 
 void sneck__link_step(sneck_link *link, struct readable readable)
 {
+    sneck__link_run_errands(link);
     for (size_t i = 0; i < link->member_count; i++)
         sneck__link_take(link->members[i], has_bit(readable.commands, i),
                          has_bit(readable.inbox, i));
@@ -150,6 +151,16 @@ void sneck__link_drop_unsent(sneck_link *link)
         sneck__link_drop_unsent_one(link->members[i]);
 }
 
+bool sneck__link_has_unsent(const sneck_link *link)
+{
+    for (size_t i = 0; i < link->member_count; i++) {
+        const sneck_link *member = link->members[i];
+        if (member->late_count > 0 || member->wire.out.sent < member->wire.out.len)
+            return true;
+    }
+    return false;
+}
+
 bool sneck__link_is_connecting(const sneck_link *link)
 {
     for (size_t i = 0; i < link->member_count; i++) {
@@ -194,6 +205,8 @@ int sneck_link_new(sneck_link **out, sneck_client *client)
     int status = sneck__link_new_one(&link, client);
     if (status == SNECK_OK && client->quorum)
         status = add_members(link, client->quorum);
+    if (status == SNECK_OK && client->quorum)
+        sneck__client_add_link(link);
     if (status == SNECK_OK)
         *out = link;
     else
@@ -205,6 +218,9 @@ void sneck_link_free(sneck_link *link)
 {
     if (!link)
         return;
+    if (link->number > 0)
+        sneck__client_remove_link(link);
+    sneck__link_drop_errands(link);
     link->ends = true;
     for (size_t i = 0; i < link->member_count; i++)
         if (link->members[i])
@@ -212,6 +228,8 @@ void sneck_link_free(sneck_link *link)
     for (sneck_op *op; (op = sneck__link_any_op(link));)
         sneck__op_detach(op); /* and its parts from the connections */
     if (link->members != &link->itself) {
+        for (size_t i = 0; i < link->member_count; i++)
+            sneck__link_end_one(link->members[i]);
         for (size_t i = 0; i < link->member_count; i++)
             sneck__link_free_one(link->members[i]);
         free(link->members);

@@ -5,6 +5,10 @@
  */
 #include "link.h"
 
+#include "script.h"
+
+#include <string.h>
+
 bool sneck__link_knows(const sneck_link *link, const struct script *script)
 {
     for (size_t i = 0; i < link->known_count; i++)
@@ -42,4 +46,20 @@ bool sneck__link_is_telling(const sneck_link *link, const struct script *script)
 {
     size_t i = find_telling(link, script);
     return i < link->told_count && link->told_scripts[i].request > link->popped;
+}
+
+void sneck__link_send_unheard(sneck_link *link, const struct script *script, size_t argc,
+                              const char *const *argv, const size_t *len)
+{
+    bool known = sneck__link_knows(link, script);
+    const char *verb = known ? "EVALSHA" : "EVAL", *text = known ? script->sha1 : script->text;
+    const char *words[2 + UNHEARD_WORDS_MAX] = {verb, text};
+    size_t sizes[2 + UNHEARD_WORDS_MAX] = {strlen(verb), strlen(text)};
+    for (size_t i = 0; i < argc; i++) {
+        words[2 + i] = argv[i];
+        sizes[2 + i] = len[i];
+    }
+    bool queued = sneck__link_send(link, NULL, (struct command){2 + argc, words, sizes});
+    if (queued && link->client->is_member)
+        sneck__link_note_script(link, script);
 }

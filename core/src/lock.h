@@ -22,6 +22,14 @@ struct lock_kind {
     bool queues;                /* who waits stands in a queue; else each asks by itself */
 };
 
+/* The requests that grant a quorum's token may still be under way on this link. What ends the
+ * token goes behind them there: on another one it could come before them. */
+struct grant {
+    uint64_t link;              /* its number */
+    uint32_t servers;           /* to which of them, a bit for each */
+};
+#define GRANTS_MAX 8
+
 struct sneck_lock {
     atomic_size_t references;   /* the handle and ops */
     sneck_client *client;       /* a reference */
@@ -52,12 +60,15 @@ struct sneck_lock {
     uint64_t lease_number;      /* counts the tokens that it owned; 0: none yet */
     struct body *bodies;        /* owned; the newest first; see bodies.c */
     enum lock_doubt doubt;
-    bool releasing;             /* a release was sent, and is not denied */
+    unsigned releasing;         /* releases of this token that are under way */
+    int64_t kept_ms;            /* the validity before the first of them */
     bool released_in_time;      /* DOUBT_RELEASE: the first one was sent while valid */
     bool lost;                  /* the last token was lost, as the server said */
     bool moved;                 /* and so by a time that another client has written */
     bool failing;               /* the last renewal failed */
     int64_t deadline_ms;        /* validity; 0: not known */
+    struct grant grants[GRANTS_MAX]; /* of this token */
+    size_t grant_count;
     unsigned extending;         /* extends of this token that are under way */
     int64_t shortest_ms;        /* the shortest ttl of those and what they overlap */
     int64_t fence;              /* of the last acquire; 0: none */
@@ -99,6 +110,13 @@ int sneck__lock_copy_token(sneck_lock *lock, char **out, size_t *len, uint64_t *
 uint64_t sneck__lock_hold(sneck_lock *lock, const char *token, size_t len, int64_t deadline_ms,
                           int64_t fence);
 
+/* A grant of the token that we hold is under way: to these servers, on the link of this number.
+ * False: it must not be, since it is not ours any more, or there is no room. */
+bool sneck__lock_note_grant(sneck_lock *lock, const char *token, size_t len, struct grant grant);
+
+/* The link where one is under way; 0: none. */
+uint64_t sneck__lock_grant_link(sneck_lock *lock);
+
 /* The acquire's reply was lost; keeps the token unless another is still valid. */
 void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len);
 
@@ -107,14 +125,15 @@ void sneck__lock_doubt_acquire(sneck_lock *lock, const char *token, size_t len);
 struct token_release {
     char *token;                /* owned; NULL: it is not under way */
     size_t token_len;
-    int64_t deadline_ms;        /* the token's validity, taken back meanwhile */
-    bool in_time;               /* sent before that */
+    bool in_time;               /* sent while the token was valid */
+    struct grant grants[GRANTS_MAX]; /* behind which it has to go */
+    size_t grant_count;
 };
 
 /* The release of this token goes out now: nothing is surely ours any more. */
 void sneck__lock_begin_release(sneck_lock *lock, struct token_release *release);
 
-/* The server did not do it: the deadline stands again. */
+/* It was not done: the deadline stands again, unless another release is under way or in doubt. */
 void sneck__lock_undo_release(sneck_lock *lock, struct token_release *release);
 
 /* Its reply was lost. */

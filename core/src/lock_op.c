@@ -59,20 +59,24 @@ int sneck__lock_op_keep_alive(const struct lock_op *o)
 
 void sneck__lock_op_end_unrenewed(struct lock_op *o, int status)
 {
-    sneck__op_end(&o->op, status, "%s: %s", o->lock->what, sneck__renewal_why_not(status));
+    char why[RENEWAL_WHY_SIZE];
+    sneck__lock_why_not_renewed(o->lock->client, status, why);
+    sneck__op_end(&o->op, status, "%s: %s", o->lock->what, why);
 }
 
-/* Nobody hears that a script is not there, so who may not know it gets its text. */
 void sneck__lock_clean_up(const sneck_lock *lock, sneck_link *link, const char *token,
                           size_t token_len, const char *entry, size_t entry_len)
 {
-    const struct script *script = lock->kind->release;
-    bool known = sneck__link_knows(link, script);
-    const char *verb = known ? "EVALSHA" : "EVAL", *text = known ? script->sha1 : script->text;
-    bool queued = sneck__link_send(link, NULL, (struct command){7,
-        (const char *const[]){verb, text, "2", lock->name, lock->beside_key.text, token, entry},
-        (const size_t[]){strlen(verb), strlen(text), 1, lock->name_len, lock->beside_key.len,
-                         token_len, entry_len}});
-    if (queued && link->client->is_member)
-        sneck__link_note_script(link, script);
+    sneck__link_send_unheard(link, lock->kind->release, 5,
+        (const char *const[]){"2", lock->name, lock->beside_key.text, token, entry},
+        (const size_t[]){1, lock->name_len, lock->beside_key.len, token_len, entry_len});
+}
+
+void sneck__lock_clean_up_behind(sneck_lock *lock, const struct grant *grant, const char *token,
+                                 size_t token_len)
+{
+    sneck__link_leave_errand(lock->client, grant->link, grant->servers, lock->kind->release, 5,
+        (const char *const[]){"2", lock->name, lock->beside_key.text, token, ""},
+        (const size_t[]){1, lock->name_len, lock->beside_key.len, token_len, 0});
+    sneck__renewal_wake(lock);
 }

@@ -38,12 +38,16 @@ bool sneck__lock_op_check_wait(struct lock_op *o, int64_t wait_ms);
  * this object. */
 int sneck__lock_op_keep_alive(const struct lock_op *o);
 
+/* renew.c: why a lock is not renewed, by what sneck__renewal_add() or sneck__renewal_start()
+ * returned. */
+void sneck__lock_why_not_renewed(sneck_client *client, int status, char out[RENEWAL_WHY_SIZE]);
+
 /* Ends the op, since its lock cannot be renewed. */
 void sneck__lock_op_end_unrenewed(struct lock_op *o, int status);
 
 /* Begins the release of the lock's token; `only`: the number of the only lease that it is to
  * end, or NULL. False: there is none, and the op has ended. What is still under way when the
- * op is freed is for that to free: the token. */
+ * op is freed is for that to undo. */
 bool sneck__lock_op_begin_release(struct lock_op *o, const uint64_t *only,
                                   struct token_release *release);
 
@@ -65,5 +69,9 @@ size_t sneck__lock_op_mark(const struct lock_op *o, char out[RELEASE_MARK_SIZE])
  * link, behind whatever is under way there; the reply is swallowed. */
 void sneck__lock_clean_up(const sneck_lock *lock, sneck_link *link, const char *token,
                           size_t token_len, const char *entry, size_t entry_len);
+
+/* The same, by the link that the grant is under way on, whoever has that. */
+void sneck__lock_clean_up_behind(sneck_lock *lock, const struct grant *grant, const char *token,
+                                 size_t token_len);
 
 #endif

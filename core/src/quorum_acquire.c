@@ -118,11 +118,24 @@ static void count_quorum_wait(struct quorum_acquire *a)
                          (uint64_t)(sneck__now_ms() - a->begun_ms));
 }
 
+/* Where the grant may still be done. */
+static uint32_t find_ungranted(const struct quorum_op *q)
+{
+    uint32_t servers = 0;
+    for (size_t i = 0; i < q->count; i++)
+        if (q->members[i].asked && (q->members[i].voice == SILENT || q->members[i].voice == FAILED))
+            servers |= (uint32_t)1 << i;
+    return servers;
+}
+
 static void hold(struct quorum_acquire *a, int64_t deadline_ms)
 {
     sneck_lock *lock = lock_of_acquire(a);
+    struct grant late = {a->q.base.op.link->number, find_ungranted(&a->q)};
     a->q.base.op.lease_number = sneck__lock_hold(lock, a->token, a->token_len, deadline_ms,
                                                  a->fence);
+    if (late.servers)
+        sneck__lock_note_grant(lock, a->token, a->token_len, late);
     int status = sneck__lock_op_keep_alive(&a->q.base);
     if (status != SNECK_OK) {
         sneck__lock_give_up(lock, a->token, a->token_len);

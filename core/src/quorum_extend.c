@@ -1,8 +1,9 @@
 /* quorum_extend.c - the op that sets how long a quorum's lease has left: the extend script
- * to all servers, none of which creates a key.
+ * to all servers, none of which creates a key by it.
  *
  * A majority must do it while the new lease is still valid. What fails at a minority changes
- * nothing, and nothing is released for it. Until it is confirmed the shorter lease counts. */
+ * nothing, and nothing is released for it. Until it is confirmed the shorter lease counts. Then
+ * who has lost the token is given it again. */
 #include "quorum_op.h"
 
 #include <stdio.h>
@@ -26,6 +27,7 @@ static enum voice extend_read(struct quorum_op *q, struct member *m, const redis
         return FAILED;
     if (reply->integer == 1)
         return YES;
+    m->number = reply->integer;
     m->why = "not ours there any more";
     return NO;
 }
@@ -41,12 +43,14 @@ static void extended(struct quorum_extend *e)
 {
     bool valid = sneck__now_ms() < sneck__validity_ms(e->asked_ms, e->ttl_ms);
     end_counted_extend(e, valid);
-    if (valid)
+    if (valid) {
+        sneck__quorum_put_back(&e->q, e->token, e->token_len, e->ttl_ms);
         sneck__op_end(&e->q.base.op, SNECK_OK, "%s", "");
-    else
+    } else {
         sneck__op_end(&e->q.base.op, SNECK_QUORUM, "%s: the servers' answers took longer than the"
                       " ttl of %lld ms; use a longer one", e->q.base.lock->what,
                       (long long)e->ttl_ms);
+    }
     sneck__renewal_reset(e->q.base.lock);
 }
 

@@ -17,7 +17,7 @@ struct member {
     bool asked_before;          /* the same, but for what is under way */
     bool doubtful;              /* FAILED: it may have done it, or do it yet */
     const char *why;            /* of NO and FAILED; static, or op.error. NULL: nothing to say */
-    int64_t number;             /* of YES, where a number was the answer */
+    int64_t number;             /* of YES and NO, where a number was the answer */
 };
 
 /* The first member of every op on a quorum's lock. It asks all servers at once, in rounds. */
@@ -92,6 +92,14 @@ void sneck__quorum_tell(const struct quorum_op *q, char out[SNECK_ERROR_SIZE], c
 /* Ends the op with that message; or with one of so many servers, where YES is not what counts. */
 void sneck__quorum_end(struct quorum_op *q, int status, const char *did);
 void sneck__quorum_end_counted(struct quorum_op *q, int status, size_t servers, const char *did);
+
+/* What extend.lua answers where there is no key. */
+#define NO_KEY (-1)
+bool sneck__has_no_key(const redisReply *reply);
+
+/* quorum_put_back.c: a majority has just extended the token. Servers that say, now or later, that
+ * they have no key are given it again. */
+void sneck__quorum_put_back(struct quorum_op *q, const char *token, size_t len, int64_t ttl_ms);
 
 /* The capabilities. */
 int sneck__quorum_acquire_start(sneck_op **out, sneck_lock *lock, sneck_link *link,

@@ -67,9 +67,11 @@ static void release_cancel(sneck_op *op)
     sneck__lock_doubt_release(r->base.lock, &r->pending);
 }
 
+/* One that is under way yet has ended for want of memory, before anything was done. */
 static void release_clear(sneck_op *op)
 {
-    free(((struct release *)op)->pending.token);
+    struct release *r = (struct release *)op;
+    sneck__lock_undo_release(r->base.lock, &r->pending);
     sneck__lock_op_clear(op);
 }
 
@@ -124,6 +126,8 @@ static void begin_release(struct release *r, const uint64_t *only)
     sneck__lock_op_script(&r->base, r->base.lock->kind->release, mark_len ? 3 : 2,
                           (const char *const[]){p->token, "", r->mark},
                           (const size_t[]){p->token_len, 0, mark_len});
+    if (r->base.op.status != SNECK_PENDING)
+        sneck__lock_undo_release(r->base.lock, &r->pending);
 }
 
 static int start_release(sneck_op **out, sneck_lock *lock, sneck_link *link, const uint64_t *only)

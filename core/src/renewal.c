@@ -14,6 +14,10 @@
  * It goes on after failures until the validity deadline has passed: then the lock
  * is lost as well, whatever the server would say.
  *
+ * Only one thing that it does can take long: to look up a server's name. Nobody waits for the
+ * thread meanwhile, not even who closes the client. Its link has a reference to the client, so
+ * the thread finds it whole whenever it comes back, and ends.
+ *
  * Who releases takes the lock out of the heap first. A renewal under way at that
  * moment finds the key without its token and does nothing, or comes before the release
  * and is not believed.
@@ -28,6 +32,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define GRAIN_MAX_MS 32     /* what is due within that is renewed together */
@@ -107,7 +112,7 @@ static void leave_to_parent(struct renewal *r)
     while (r->heap.count > 0)
         drop_from_heap(r, lock_of(r->heap.items[r->heap.count - 1]));
     sneck_link *link = r->asleep ? r->link : NULL;
-    r->asleep = false;
+    r->asleep = r->looking = false;
     r->link = NULL;
     if (link)
         free_own_link(link);
@@ -231,6 +236,22 @@ static void finish_renewal(struct renewal *r, sneck_op *op)
 /* ------------------------------------------------------------------ the thread */
 
 /* False: stop. */
+static bool step(struct renewal *r, struct readable readable)
+{
+    enter_renewal(r);
+    bool goes_on = !r->stopping;
+    r->looking = goes_on && sneck__client_has_name(client_of(r));
+    leave_renewal(r);
+    if (!goes_on)
+        return false;
+    sneck__link_step(r->link, readable);
+    enter_renewal(r);
+    r->looking = false;
+    leave_renewal(r);
+    return true;
+}
+
+/* False: stop. */
 static bool fall_asleep(struct renewal *r, int64_t *timeout_ms)
 {
     *timeout_ms = sneck__link_timeout_ms(r->link);
@@ -239,8 +260,11 @@ static bool fall_asleep(struct renewal *r, int64_t *timeout_ms)
     int64_t due_ms = sneck__heap_due_ms(&r->heap);
     r->asleep = !stopping;
     r->sleeps_until_ms = due_ms;
+    bool errands = atomic_load(&r->link->has_errands); /* from now on their bringer wakes us */
     leave_renewal(r);
-    if (due_ms != NEVER_MS) {
+    if (errands)
+        *timeout_ms = 0;
+    if (!errands && due_ms != NEVER_MS) {
         int64_t left = sneck__most_ms(due_ms - sneck__now_ms(), 0);
         if (*timeout_ms < 0 || left < *timeout_ms)
             *timeout_ms = sneck__least_ms(left, 60000);
@@ -279,8 +303,7 @@ static void *run_renewal(void *data)
     unsigned fork_count = sneck__fork_count();
     struct readable readable = {0, 0};
     int64_t timeout_ms;
-    for (;;) {
-        sneck__link_step(link, readable);
+    while (step(r, readable)) {
         readable = (struct readable){0, 0};
         for (sneck_op *op; (op = sneck_link_ended(link));)
             finish_renewal(r, op);
@@ -297,6 +320,8 @@ static void *run_renewal(void *data)
         wake_up(r);
     }
     drop_all(r);
+    sneck__link_run_errands(link);
+    sneck__link_flush_all(link);
     free_own_link(link);
     return NULL; /* the client may be gone */
 }
@@ -312,16 +337,17 @@ static void wake_thread(struct renewal *r, int64_t due_ms)
 
 /* ------------------------------------------------------- the thread's beginning, end */
 
-static bool open_pipe(int ends[2])
+/* 0, or why not. */
+static int open_pipe(int ends[2])
 {
     if (pipe(ends) != 0)
-        return false;
+        return errno;
     for (int i = 0; i < 2; i++) {
         fcntl(ends[i], F_SETFD, FD_CLOEXEC);
         fcntl(ends[i], F_SETFL, O_NONBLOCK);
         sneck__fork_note(ends[i]);
     }
-    return true;
+    return 0;
 }
 
 static void close_pipe(int ends[2])
@@ -334,8 +360,8 @@ static void close_pipe(int ends[2])
 }
 
 /* The new thread takes none of the program's signals. What a fault in on_lost raises
- * is not one of those. */
-static bool create_thread(struct renewal *r)
+ * is not one of those. 0, or why there is none. */
+static int create_thread(struct renewal *r)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
     sigset_t masked, before;
@@ -343,30 +369,39 @@ static bool create_thread(struct renewal *r)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&masked, faults[i]);
     pthread_sigmask(SIG_SETMASK, &masked, &before);
-    bool ok = pthread_create(&r->thread, NULL, run_renewal, r) == 0;
+    int error = pthread_create(&r->thread, NULL, run_renewal, r);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return ok;
+    return error;
+}
+
+static int refused(struct renewal *r, const char *what, int error)
+{
+    sneck_link_free(r->link);
+    r->link = NULL;
+    r->lacks = what;
+    r->error = error;
+    return error == EMFILE || error == ENFILE ? SNECK_CONNECTION : SNECK_NO_MEMORY;
 }
 
 /* The mutex is held, so the thread begins to look when everything is there. */
-static bool begin_thread(struct renewal *r)
+static int begin_thread(struct renewal *r)
 {
-    if (sneck_link_new(&r->link, client_of(r)) != SNECK_OK)
-        return false;
-    if (!open_pipe(r->wake)) {
-        sneck_link_free(r->link);
-        r->link = NULL;
-        return false;
-    }
+    r->lacks = NULL;
+    int status = sneck_link_new(&r->link, client_of(r));
+    if (status != SNECK_OK)
+        return status;
+    int error = open_pipe(r->wake);
+    if (error)
+        return refused(r, "pipe", error);
     r->sleeps_until_ms = 0;
-    r->asleep = false;
-    r->running = create_thread(r);
-    if (!r->running) {
+    r->asleep = r->looking = false;
+    error = create_thread(r);
+    if (error) {
         close_pipe(r->wake);
-        sneck_link_free(r->link);
-        r->link = NULL;
+        return refused(r, "thread", error);
     }
-    return r->running;
+    r->running = true;
+    return SNECK_OK;
 }
 
 /* OK: there is a thread. The mutex is held. */
@@ -374,7 +409,7 @@ static int make_run(struct renewal *r)
 {
     if (r->stopping)
         return SNECK_INVALID;
-    return r->running || begin_thread(r) ? SNECK_OK : SNECK_NO_MEMORY;
+    return r->running ? SNECK_OK : begin_thread(r);
 }
 
 int sneck__renewal_start(sneck_client *client)
@@ -390,17 +425,18 @@ void sneck__renewal_stop(sneck_client *client)
 {
     struct renewal *r = &client->renewal;
     enter_renewal(r);
-    bool join = r->running && !r->stopping;
+    bool ends = r->running && !r->stopping;
     bool own = is_own_thread(r);
+    bool alone = own || r->looking; /* it comes to its end by itself */
     r->stopping = true;
-    if (join)
+    if (ends)
         wake_thread(r, INT64_MIN);
     while (r->told && !own) /* another one may be joining the thread */
         pthread_cond_wait(&r->told_over, &r->mutex);
     leave_renewal(r);
-    if (join && own)
+    if (ends && alone)
         pthread_detach(r->thread);
-    else if (join)
+    else if (ends)
         pthread_join(r->thread, NULL);
 }
 
@@ -524,6 +560,16 @@ void sneck__renewal_reset(sneck_lock *lock)
     leave_renewal(r);
 }
 
+void sneck__renewal_wake(sneck_lock *lock)
+{
+    if (!atomic_load(&lock->renewal.used))
+        return;
+    struct renewal *r = enter_for(lock);
+    if (r->running)
+        wake_thread(r, 0);
+    leave_renewal(r);
+}
+
 void sneck__renewal_pause(sneck_lock *lock, bool paused)
 {
     if (!atomic_load(&lock->renewal.used))
@@ -536,34 +582,14 @@ void sneck__renewal_pause(sneck_lock *lock, bool paused)
     leave_renewal(r);
 }
 
-const char *sneck__renewal_why_not(int status)
+void sneck__renewal_tell_lack(sneck_client *client, char out[RENEWAL_WHY_SIZE])
 {
-    switch (status) {
-    case SNECK_NOT_OWNER:
-        return "not surely held by this object, so it cannot be renewed; acquire it first";
-    case SNECK_INVALID:
-        return "its client is closed";
-    case SNECK_INTERRUPTED:
-        return "its object was freed while it was being acquired; it was given back";
-    default:
-        return "the system gives no thread or memory for its renewal";
-    }
-}
-
-int sneck_lock_renew(sneck_lock *lock, bool on)
-{
-    char message[SNECK_ERROR_SIZE];
-    if (!on) {
-        sneck__renewal_remove(lock);
-        return SNECK_OK;
-    }
-    struct lock_lease lease = sneck__lock_lease(lock);
-    int status = SNECK_NOT_OWNER;
-    if (lease.owned && lease.deadline_ms > sneck__now_ms())
-        status = sneck__renewal_add(lock);
-    if (status == SNECK_OK)
-        return status;
-    snprintf(message, sizeof message, "%s: %s", lock->what, sneck__renewal_why_not(status));
-    sneck__lock_report(lock, message, "");
-    return status;
+    struct renewal *r = &client->renewal;
+    enter_renewal(r);
+    if (r->lacks)
+        snprintf(out, RENEWAL_WHY_SIZE, "the system gives no %s for its renewal: %s", r->lacks,
+                 strerror(r->error));
+    else
+        snprintf(out, RENEWAL_WHY_SIZE, "out of memory for its renewal");
+    leave_renewal(r);
 }

@@ -17,12 +17,15 @@ struct renewal {
     bool running;               /* there is a thread, to be joined */
     bool stopping;              /* for good */
     bool asleep;                /* it waits, and touches neither link nor locks */
+    bool looking;               /* it may be looking up a name: nobody waits for its end */
     pthread_t thread;
     int wake[2];                /* a pipe: what is written there ends its sleep */
     int64_t sleeps_until_ms;    /* when it looks again by itself */
     sneck_lock *told;           /* whose on_lost is running; NULL: none */
     pthread_cond_t told_over;
     sneck_link *link;           /* the thread's own */
+    const char *lacks;          /* what the system refused, when there was to be a thread */
+    int error;                  /* and why, in errno's numbers */
 };
 
 /* A lock's part in it, under the same mutex. */
@@ -39,13 +42,20 @@ struct lock_renewal {
 void sneck__renewal_init(struct renewal *renewal);
 void sneck__renewal_clear(struct renewal *renewal);
 
-/* Makes sure that there is a thread; OK or NO_MEMORY. */
+/* Makes sure that there is a thread; OK, INVALID, NO_MEMORY, or CONNECTION: there are no
+ * descriptors left, for connections neither. */
 int sneck__renewal_start(sneck_client *client);
 
-/* Why a lock is not renewed, by what sneck__renewal_add() or sneck__renewal_start() returned. */
-const char *sneck__renewal_why_not(int status);
+/* What there was not enough of when it failed. */
+#define RENEWAL_WHY_SIZE 160
+void sneck__renewal_tell_lack(sneck_client *client, char out[RENEWAL_WHY_SIZE]);
 
-/* Ends the thread, after the callback that it may be in. */
+/* Its link has something to send that another thread has left there. */
+void sneck__renewal_wake(sneck_lock *lock);
+
+/* Ends the thread, after the callback that it may be in. If it looks up a name, it ends by
+ * itself, later: it renews nothing and calls nobody any more, and the client's memory stays
+ * until then. */
 void sneck__renewal_stop(sneck_client *client);
 
 /* Renews the lock, whose token is held, from now on, or not any more. INTERRUPTED: its

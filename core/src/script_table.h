@@ -131,13 +131,16 @@ static const struct script script_acquire = {
 
 static const struct script script_extend = {
     "extend",
-    "8751fdd3f6fc95a54ed7e195d3751c32200acf96",
+    "6d5cddef53885f58383c06904096e4a2b855ec22",
     1,
     "local held = redis.pcall('GET', KEYS[1])\n"
     "if held == ARGV[1] then\n"
     "return redis.pcall('PEXPIRE', KEYS[1], ARGV[2])\n"
     "end\n"
-    "return type(held) == 'table' and held or 0",
+    "if type(held) == 'table' then\n"
+    "return held\n"
+    "end\n"
+    "return held and 0 or -1",
 };
 
 static const struct script script_force_release = {

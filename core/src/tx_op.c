@@ -90,7 +90,9 @@ void sneck__tx_op_finish(struct tx_op *o, int status)
     tx->done = true;
     forget_answers(o);
     close_if_bad(tx);
-    if (!tx->watching || !sneck__tx_connected(tx)) {
+    /* behind what a wait for the turn has left it is asked, too: then the server has done that */
+    bool owes = tx->watching || !sneck__link_quiet(tx->link);
+    if (!owes || !sneck__tx_connected(tx)) {
         tidied_up(o);
         return;
     }

@@ -3,7 +3,7 @@
 
 #include "support.h"
 
-#define TTL_MS 1000
+#define TTL_MS 2000
 
 sneck_lock *new_renewed(sneck_client *client, const char *name, int64_t ttl_ms);
 

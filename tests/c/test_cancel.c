@@ -179,6 +179,31 @@ static void a_release_under_way_on_a_link_that_is_freed_is_no_loss(void **state)
     assert_int_equal(stats.losses, 0);
 }
 
+/* Two at once: what is told of the one is not true of the other. */
+static void a_release_that_never_left_says_nothing_of_one_that_did(void **state)
+{
+    struct scene *scene = *state;
+    sneck_op *unsent = NULL, *sent = NULL;
+    assert_int_equal(sneck_lock_acquire(scene->lock, 0), SNECK_OK);
+    sneck_op *gate = block(scene->client, scene->link);
+    assert_int_equal(sneck_lock_release_start(&unsent, scene->lock, scene->next), SNECK_OK);
+    assert_int_equal(sneck_lock_release_start(&sent, scene->lock, scene->link), SNECK_OK);
+    step_until_blocked(scene->link, scene->other);
+    sneck_link_free(scene->next);
+    scene->next = NULL;
+    assert_int_equal(sneck_op_status(unsent), SNECK_INTERRUPTED);
+    assert_int_equal(sneck_lock_remaining_ms(scene->lock), 0);
+    assert_int_equal(sneck_lock_extend(scene->lock, 0), SNECK_NOT_OWNER);
+    sneck_op_cancel(sent);
+    assert_int_equal(sneck_op_status(sent), SNECK_UNKNOWN);
+    unblock(scene->other);
+    settle(scene->client, scene->link);
+    assert_int_equal(sneck_lock_release(scene->lock), SNECK_OK); /* it was done, and in time */
+    sneck_op_free(gate);
+    sneck_op_free(unsent);
+    sneck_op_free(sent);
+}
+
 static void a_late_reply_is_not_read_by_a_later_op(void **state)
 {
     struct scene *scene = *state;
@@ -240,6 +265,7 @@ int main(void)
         TEST(what_cannot_leave_any_more_is_interrupted),
         TEST(an_op_that_is_freed_at_once_opens_no_connection),
         TEST(a_release_under_way_on_a_link_that_is_freed_is_no_loss),
+        TEST(a_release_that_never_left_says_nothing_of_one_that_did),
         TEST(a_late_reply_is_not_read_by_a_later_op),
         TEST(cancelling_an_op_that_has_ended_changes_nothing),
         TEST(an_interrupt_ends_a_wait_and_leaves_no_key),

@@ -410,7 +410,7 @@ static void an_acquire_that_fails_tells_it_in_the_statistics(void **state)
     sneck_stats stats;
     sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, false);
     occupy(five, "door", 0, FIVE);
-    assert_int_equal(sneck_lock_acquire(lock, 40), SNECK_TIMEOUT);
+    assert_int_equal(sneck_lock_acquire(lock, 1000), SNECK_TIMEOUT);
     sneck_client_stats(&stats, five->client);
     assert_int_equal(stats.contended, 1);
     assert_true(stats.polls > 0);

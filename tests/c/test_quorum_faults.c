@@ -276,20 +276,41 @@ static int compare_ms(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
+static int64_t cycle(void *data)
+{
+    return cycle_ms(data);
+}
+
+static int64_t connect_and_cycle(void *data)
+{
+    sneck_client *client = new_quorum(data, FIVE);
+    sneck_lock *lock = quorum_lock(client, "door", LONG_MS, false);
+    int64_t took_ms = cycle_ms(lock);
+    sneck_lock_free(lock);
+    sneck_client_free(client);
+    return took_ms;
+}
+
+/* Some of them may meet a moment in which the machine is busy. */
+static int64_t median_ms(int64_t (*measure)(void *data), void *data)
+{
+    int64_t took_ms[CYCLES];
+    for (int i = 0; i < CYCLES; i++)
+        took_ms[i] = measure(data);
+    qsort(took_ms, CYCLES, sizeof *took_ms, compare_ms);
+    return took_ms[CYCLES / 2];
+}
+
 /* Whoever waited for who is stalled would do so for a second, in each cycle: that is how long
  * an attempt and a release wait for an answer. */
 static void two_that_are_stalled_delay_nothing(void **state)
 {
     struct five *five = *state;
     for (size_t first = 0; first < FIVE; first += 2) {
-        int64_t took_ms[CYCLES];
         sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, first == 2);
         signal_some(five, first, 2, SIGSTOP);
-        for (int i = 0; i < CYCLES; i++)
-            took_ms[i] = cycle_ms(lock);
-        qsort(took_ms + 1, CYCLES - 1, sizeof *took_ms, compare_ms);
-        assert_true(took_ms[0] < 1000); /* it connects, too */
-        assert_true(took_ms[CYCLES / 2] < 100);
+        assert_true(median_ms(connect_and_cycle, five) < 1000);
+        assert_true(median_ms(cycle, lock) < 100);
         signal_some(five, first, 2, SIGCONT);
         UNTIL(found_on(five, "door") == 0); /* each release came behind its acquire */
         sneck_lock_free(lock);
@@ -306,9 +327,9 @@ static void three_that_are_stalled_are_given_up_and_cleaned(void **state)
     struct five *five = *state;
     sneck_op *op = NULL;
     for (int warm = 0; warm < 2; warm++) {
-        sneck_lock *lock = quorum_lock(five->client, "door", 2000, warm == 1);
+        sneck_lock *lock = quorum_lock(five->client, "door", 10000, warm == 1);
         if (warm) {
-            assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+            assert_int_equal(sneck_lock_acquire(lock, 60000), SNECK_OK);
             assert_int_equal(sneck_lock_release(lock), SNECK_OK);
         }
         UNTIL(found_on(five, "door") == 0);
@@ -316,7 +337,7 @@ static void three_that_are_stalled_are_given_up_and_cleaned(void **state)
         signal_some(five, 1, 3, SIGSTOP);
         assert_int_equal(sneck_lock_acquire_start(&op, lock, NULL, 0), SNECK_OK);
         assert_int_equal(sneck_op_wait(op, NULL, NULL), SNECK_QUORUM);
-        assert_int_equal(errors_with(op, "no answer within 100 ms"), 3); /* ttl / 20 */
+        assert_int_equal(errors_with(op, "no answer within 500 ms"), 3); /* ttl / 20 */
         sneck_op_free(op);
         assert_int_equal(sneck_lock_token(lock, NULL, 0), 0);
         signal_some(five, 1, 3, SIGCONT);
@@ -346,18 +367,18 @@ static void answers_that_come_after_the_ttl_win_nothing(void **state)
 {
     struct five *five = *state;
     sneck_op *op = NULL;
-    sneck_lock *lock = quorum_lock(five->client, "door", 200, false);
+    sneck_lock *lock = quorum_lock(five->client, "door", 2000, false);
     sneck_link *link = new_link(five->client);
-    assert_int_equal(sneck_lock_acquire_start(&op, lock, link, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_acquire_start(&op, lock, link, 60000), SNECK_OK);
     assert_int_equal(finish(link, op), SNECK_OK); /* connected now */
     sneck_op_free(op);
     assert_int_equal(sneck_lock_release(lock), SNECK_OK);
     STEP_UNTIL(link, sneck_link_quiet(link) && found_on(five, "door") == 0);
     assert_int_equal(sneck_lock_acquire_start(&op, lock, link, 0), SNECK_OK);
     sneck_link_step(link); /* it leaves */
-    pause_ms(250);         /* and nobody reads the answers */
+    pause_ms(2100);        /* and nobody reads the answers */
     assert_int_equal(finish(link, op), SNECK_TIMEOUT);
-    assert_non_null(strstr(sneck_op_error(op), "took longer than the ttl of 200 ms"));
+    assert_non_null(strstr(sneck_op_error(op), "took longer than the ttl of 2000 ms"));
     sneck_op_free(op);
     assert_int_equal(sneck_lock_token(lock, NULL, 0), 0);
     UNTIL(found_on(five, "door") == 0);
@@ -484,7 +505,7 @@ static void errors_of_a_majority_end_the_wait(void **state)
 }
 
 /* Without a delay after a restart, or persistence, servers that forget break exclusion:
- * one of five does not. */
+ * a minority does not, and has the token again after an extend. */
 static void one_server_that_restarts_empty_breaks_nothing(void **state)
 {
     struct five *five = *state;
@@ -497,13 +518,12 @@ static void one_server_that_restarts_empty_breaks_nothing(void **state)
     revive(five);
     assert_int_equal(sneck_lock_acquire(other, 0), SNECK_BUSY);
     UNTIL(found_on(five, "door") == 3);
-    assert_int_equal(sneck_lock_extend(lock, 0), SNECK_OK);
-    assert_int_equal(found_on(five, "door"), 3); /* an extend makes no key */
+    UNTIL(sneck_lock_extend(lock, 0) == SNECK_OK && found_on(five, "door") == FIVE);
     kill_some(five, 2, 1);
     revive(five);
-    assert_int_equal(sneck_lock_extend(lock, 0), SNECK_NOT_OWNER);
-    assert_int_equal(sneck_lock_lease(lock), SNECK_LEASE_LOST);
-    assert_int_equal(sneck_lock_release(lock), SNECK_NOT_OWNER);
+    assert_int_equal(sneck_lock_extend(lock, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_release(lock), SNECK_OK);
+    UNTIL(found_on(five, "door") == 0);
     sneck_lock_free(lock);
     sneck_lock_free(other);
     sneck_client_free(client);

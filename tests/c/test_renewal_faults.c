@@ -4,8 +4,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#define SHORT_MS 600
-#define LONG_MS 4500 /* three attempts before the lease ends */
+#define SHORT_MS 2000
+#define LONG_MS 6000 /* three attempts before the lease ends */
 
 struct holding {
     struct own_server server;
@@ -33,7 +33,7 @@ static void begin(struct holding *h, bool persistent, int64_t ttl_ms)
     start_server(&h->server);
     assert_int_equal(sneck_client_new(&h->client, h->server.url, &client_options, NULL), SNECK_OK);
     assert_int_equal(sneck_lock_new(&h->lock, h->client, "door", 4, &options, NULL), SNECK_OK);
-    assert_int_equal(sneck_lock_acquire(h->lock, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_acquire(h->lock, 60000), SNECK_OK);
 }
 
 static void end(struct holding *h)

@@ -4,18 +4,22 @@
 #endif
 #include "support.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define FORKS 40
 #define LOCKS 8
 #define CHILD_THREADS 4
+#define DESCRIPTORS 128
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZER_MAY_HANG true /* see result_of() */
 #define CHILD_LIMIT_S 10
@@ -226,7 +230,7 @@ static void fork_in_on_lost(bool comes_back)
     struct forking f = {.client = new_client(), .comes_back = comes_back};
     sneck_lock_options options = SNECK_LOCK_OPTIONS;
     sneck_lock *lock = NULL, *kept = new_renewed(f.client, "kept");
-    options.ttl_ms = 600;
+    options.ttl_ms = 3000;
     options.renew = true;
     options.on_lost = fork_in_it;
     options.on_lost_data = &f;
@@ -298,6 +302,7 @@ static void without_a_thread_nothing_is_acquired(void **state)
     assert_int_equal(pthread_setattr_default_np(&huge), 0);
     assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_NO_MEMORY);
     assert_non_null(strstr(sneck_lock_error(lock), "thread"));
+    assert_non_null(strstr(sneck_lock_error(lock), strerror(EAGAIN)));
     assert_int_equal(sneck_lock_acquire(bare, 0), SNECK_OK);
     assert_int_equal(sneck_lock_renew(bare, true), SNECK_NO_MEMORY);
     assert_int_equal(pthread_setattr_default_np(&usual), 0);
@@ -305,6 +310,44 @@ static void without_a_thread_nothing_is_acquired(void **state)
     assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
     pthread_attr_destroy(&usual);
     pthread_attr_destroy(&huge);
+    sneck_lock_free(lock);
+    sneck_lock_free(bare);
+    sneck_client_free(client);
+}
+
+/* Opens files until the system gives no more; how many, in `files`. */
+static size_t use_up_descriptors(int files[DESCRIPTORS])
+{
+    size_t count = 0;
+    while (count < DESCRIPTORS && (files[count] = open("/dev/null", O_RDONLY)) >= 0)
+        count++;
+    assert_true(count < DESCRIPTORS);
+    return count;
+}
+
+static void without_descriptors_nothing_is_acquired_and_why_is_told(void **state)
+{
+    (void)state;
+    sneck_client *client = new_client();
+    sneck_lock *lock = new_renewed(client, "door"), *bare = new_lock(client, "window", 60000);
+    struct rlimit usual, few;
+    int files[DESCRIPTORS];
+    assert_int_equal(sneck_lock_acquire(bare, 0), SNECK_OK);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    few = usual;
+    few.rlim_cur = DESCRIPTORS;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    size_t count = use_up_descriptors(files);
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_CONNECTION);
+    assert_non_null(strstr(sneck_lock_error(lock), strerror(EMFILE)));
+    assert_int_equal(sneck_lock_renew(bare, true), SNECK_CONNECTION);
+    assert_non_null(strstr(sneck_lock_error(bare), strerror(EMFILE)));
+    while (count > 0)
+        close(files[--count]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    assert_false(key_exists(client, "door"));
+    assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
+    assert_int_equal(sneck_lock_renew(bare, true), SNECK_OK);
     sneck_lock_free(lock);
     sneck_lock_free(bare);
     sneck_client_free(client);
@@ -321,6 +364,8 @@ int main(void)
         cmocka_unit_test_setup(a_child_that_comes_back_from_on_lost_ends, empty_server),
         cmocka_unit_test_setup(no_signal_of_the_program_is_taken, empty_server),
         cmocka_unit_test_setup(without_a_thread_nothing_is_acquired, empty_server),
+        cmocka_unit_test_setup(without_descriptors_nothing_is_acquired_and_why_is_told,
+                               empty_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,6 +163,33 @@ static void a_user_without_scripts_commits_with_the_turn(void **state)
     assert_value(turn->other, "commits", "1");
 }
 
+static void lose_attempt(struct turn *turn)
+{
+    assert_int_equal(begin(turn->tx), SNECK_OK);
+    assert_int_equal(end_op(READ_START(turn->tx, "GET", "a")), SNECK_OK);
+    DO(turn->other, "INCR", "a");
+    assert_int_equal(QUEUE(turn->tx, "INCR", "commits"), SNECK_OK);
+    assert_int_equal(commit(turn->tx), SNECK_CONFLICT);
+}
+
+/* Whoever looks after the unwatch finds nothing of it, however busy the server is. */
+static void a_wait_that_is_cancelled_has_left_the_queue_when_the_unwatch_has_ended(void **state)
+{
+    struct turn *turn = *state;
+    make(turn);
+    for (int i = 0; i < 3; i++)
+        lose_attempt(turn);
+    assert_int_equal(sneck_lock_acquire(turn->order, 0), SNECK_OK);
+    sneck_op *op = start(sneck_tx_begin_start, turn->tx);
+    STEP_UNTIL(sneck_op_link(op), count_waiting(turn) == 1);
+    sneck_op_free(op);
+    op = start(sneck_tx_unwatch_start, turn->tx);
+    assert_int_equal(sneck_op_status(op), SNECK_PENDING);
+    assert_int_equal(end_op(op), SNECK_OK);
+    assert_int_equal(count_waiting(turn), 0);
+    assert_int_equal(sneck_lock_release(turn->order), SNECK_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +198,7 @@ int main(void)
         TEST(a_script_that_the_server_forgot_is_run_after_the_commit),
         TEST(a_write_that_fails_does_not_keep_the_turn),
         TEST(a_conflict_keeps_the_turn),
+        TEST(a_wait_that_is_cancelled_has_left_the_queue_when_the_unwatch_has_ended),
         TEST(a_commit_that_is_refused_passes_the_turn_on),
         TEST(the_turn_of_another_is_left_alone_when_the_reply_is_lost),
         TEST(the_turn_is_passed_on_over_another_connection),

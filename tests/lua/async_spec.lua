@@ -496,6 +496,25 @@ for _, loop_name in ipairs(loops.names) do
             assert.equal(0, loops.count_connections(client_name))
         end)
 
+        it("a client that is closed between two steps of a transaction ends it", function()
+            local function read(tx) tx:get(name) end
+            local function write(tx) tx:queue("SET", name, "never written") end
+            local function close() client:close() end
+            for _, steps in ipairs {{read, close, read}, {read, close, write}, {close, read},
+                    {close, write}} do
+                connect()
+                own.call(function()
+                    local code = select(3, client:transaction({name}, function(tx)
+                        for _, step in ipairs(steps) do
+                            step(tx)
+                        end
+                    end))
+                    assert.equal("INTERRUPTED", code)
+                end)
+            end
+            assert.is_nil(blocking:execute("GET", name))
+        end)
+
         it("misuse is an error", function()
             local function misuse(pattern, method, ...)
                 local arguments = table.pack(...)

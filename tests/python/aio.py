@@ -22,7 +22,7 @@ else:  # so that this can be imported; a loss is not told from other cancellatio
 T = TypeVar("T")
 Main = Callable[[], Coroutine[Any, Any, T]]
 
-LIMIT = 60.0  # seconds; what does not happen by then never will
+LIMIT = 300.0  # seconds; what does not happen by then never will, though a busy machine needs one
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,

@@ -26,6 +26,18 @@ def wait_for_renewal(lock: sneck.Lock) -> None:
     wait_until(lambda: lock.remaining() > LONG / 2)
 
 
+def lose(lock: sneck.Lock, by: str = "DEL") -> None:
+    """Take a LONG lock away, by DEL or SET, and wait until its renewal has found that.
+
+    Which looks at once, as it begins anew with less than two thirds left.
+    """
+    lock.keep_alive(on=False)
+    lock.extend(LONG / 2)
+    lock._client.execute(by, lock.name, *(["other"] if by == "SET" else []))
+    lock.keep_alive()
+    wait_until(lambda: lock.lost)
+
+
 def wait_for_end(client: sneck.Client, name: str) -> None:
     """Wait until the server has let a lease run out."""
     wait_until(lambda: client.execute("EXISTS", name) == 0)

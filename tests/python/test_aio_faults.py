@@ -30,7 +30,7 @@ def run(request: pytest.FixtureRequest) -> Run:
 def test_a_client_closes_though_the_server_answers_nothing(run: Run, name: str) -> None:
     async def main() -> None:
         with Server() as own, sneck.connect(own.url) as client:
-            aclient = sneck.aio.connect(own.url, timeout=0.2)
+            aclient = sneck.aio.connect(own.url, timeout=5)
             await aclient.lock(name).acquire()
             tasks: list[asyncio.Future[Any]] = [
                 asyncio.ensure_future(aclient.lock(name).acquire()) for _ in range(WAITING)

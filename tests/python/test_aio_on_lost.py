@@ -75,6 +75,24 @@ def test_a_loss_cancels_the_body(
     run(main)
 
 
+def test_a_loss_is_told_of_also_where_the_client_is_closed_meanwhile(
+    run: Run, aclient: sneck.aio.Client, client: sneck.Client, name: str
+) -> None:
+    async def main() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        with pytest.raises(sneck.NotOwned, match="lost"):
+            async with aclient.lock(name, ttl=TTL, on_lost="cancel"):
+                client.execute("DEL", name)
+                try:
+                    await asyncio.sleep(60)
+                finally:
+                    await aclient.aclose()
+        assert task.cancelling() == 0  # type: ignore[attr-defined]
+
+    run(main)
+
+
 def test_no_loss_no_cancel(run: Run, aclient: sneck.aio.Client, name: str) -> None:
     async def main() -> None:
         async with aclient, aclient.lock(name, ttl=60, on_lost="cancel") as lock:
@@ -116,7 +134,7 @@ def test_a_loss_cancels_the_body_of_the_task_that_had_a_reentrant_lock(
 
     async def main() -> None:
         async with aclient:
-            lock = aclient.rlock(name, ttl=TTL, on_lost="cancel")
+            lock = aclient.rlock(name, ttl=6, on_lost="cancel")
             async with aclient.rlock(f"{name}:kept", ttl=60, on_lost="cancel"):
                 await asyncio.ensure_future(lose(lock))
                 async with lock, lock:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aio import LOOPS, descriptors, run_on
+from leases import LONG
 from quorum import forget, kill, urls, values
 
 import sneck
@@ -36,7 +37,7 @@ def test_async_with(run: Run, aclient: sneck.aio.Client, servers: list[Server], 
         async with aclient:
             async with aclient.lock(name) as lock:
                 assert values(servers, name).count(lock.token) >= 3
-                assert not await aclient.lock(name).acquire(blocking=False)
+                assert not await aclient.lock(name, ttl=LONG).acquire(blocking=False)
             assert values(servers, name) == [None] * 5
 
     run(main)
@@ -115,7 +116,7 @@ def test_cancelled_waiter_leaves_no_token(
                 with pytest.raises(asyncio.TimeoutError):
                     await asyncio.wait_for(aclient.lock(name, poll=0.005).acquire(), 0.05)
                 assert set(values(servers, name)) <= {lock.token, None}
-            assert await aclient.lock(name).acquire(blocking=False)
+            assert await aclient.lock(name, ttl=LONG).acquire(blocking=False)
 
     run(main)
 

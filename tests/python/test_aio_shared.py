@@ -142,13 +142,19 @@ def test_its_task_acquires_an_rlock_anew_whose_release_was_cancelled(
 def test_acquires_that_were_given_up_are_contended(
     run: Run, aclient: sneck.aio.Client, client: sneck.Client, name: str
 ) -> None:
+    def has_counted(contended: int) -> bool:
+        return aclient.stats().contended == contended
+
     async def main() -> None:
         async with aclient:
             client.execute("SET", name, "theirs")
             lock = aclient.lock(name)
-            for _ in range(3):
-                with pytest.raises(asyncio.TimeoutError):
-                    await asyncio.wait_for(lock.acquire(), 0.2)
+            for number in range(1, 4):
+                task = asyncio.ensure_future(lock.acquire())
+                await until(partial(has_counted, number))
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
             assert aclient.stats().contended == 3
 
     run(main)

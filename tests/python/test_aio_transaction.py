@@ -179,7 +179,7 @@ def test_transactions_take_turns_on_their_connections_in_order(
     async def main() -> None:
         async with sneck.aio.connect(server.url, client_name="adders") as aio:
             tasks = [asyncio.ensure_future(add(aio, number)) for number in range(2000)]
-            await asyncio.sleep(0.1)
+            await until(lambda: client.execute("EXISTS", name) == 1)
             listed = client.execute("CLIENT", "LIST")
             assert isinstance(listed, bytes)
             assert listed.count(b" name=adders ") == 1

@@ -189,14 +189,16 @@ def test_calls_leave_nothing_behind(
             for _ in range(ROUNDS):
                 action(client, name)
 
+        def grow() -> int:
+            tracemalloc.start()
+            try:
+                repeat()
+                assert counts() == before
+                return tracemalloc.get_traced_memory()[0]
+            finally:
+                tracemalloc.stop()
+
         repeat()
         before = counts()
-        tracemalloc.start()
-        try:
-            repeat()
-            after = counts()
-            grown, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-    assert after == before
-    assert grown < SLACK
+        # a leak grows each time, and not only once, as a table of the interpreter's does
+        assert min(grow() for _ in range(3)) < SLACK

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 
 import pytest
-from leases import LIMIT, LONG, SHORT, wait_for_end, wait_for_renewal, wait_until
+from leases import LIMIT, LONG, SHORT, lose, wait_for_end, wait_for_renewal, wait_until
 
 import sneck
 from sneck.testing import Server
@@ -134,9 +134,15 @@ def test_a_thread_that_never_lets_go_of_the_gil_keeps_its_lease(
 
 
 def test_renewal_goes_on_after_one_that_failed(name: str, until: Until) -> None:
-    with Server() as own, sneck.connect(own.url) as client, client.lock(name, ttl=6) as lock:
+    with (
+        Server() as own,
+        sneck.connect(own.url, timeout=2) as client,
+        client.lock(name, ttl=LONG, renew=False) as lock,
+    ):
+        lock.extend(LONG / 2)
         os.kill(own.pid, signal.SIGSTOP)
         try:
+            lock.keep_alive()  # which renews at once
             until(lambda: lock.lease == "uncertain")
             assert lock.owned
         finally:
@@ -145,36 +151,28 @@ def test_renewal_goes_on_after_one_that_failed(name: str, until: Until) -> None:
 
 
 @pytest.mark.parametrize("how", ["deleted", "taken"])
-def test_a_loss_is_known_while_the_body_runs(
-    client: sneck.Client, name: str, until: Until, how: str
-) -> None:
-    with pytest.raises(sneck.NotOwned, match=name), client.lock(name, ttl=TTL) as lock:
-        if how == "deleted":
-            client.execute("DEL", name)
-        else:
-            client.execute("SET", name, "other")
-        until(lambda: lock.lost)
+def test_a_loss_is_known_while_the_body_runs(client: sneck.Client, name: str, how: str) -> None:
+    with pytest.raises(sneck.NotOwned, match=name), client.lock(name, ttl=LONG) as lock:
+        lose(lock, by="DEL" if how == "deleted" else "SET")
         assert (lock.owned, lock.lease, lock.token) == (False, "lost", None)
     assert client.stats().losses == 1
 
 
 def test_a_loss_that_renewal_found_never_replaces_the_bodys_exception(
-    client: sneck.Client, name: str, until: Until
+    client: sneck.Client, name: str
 ) -> None:
     error = KeyError("mine")
-    with pytest.raises(KeyError) as caught, client.lock(name, ttl=TTL) as lock:
-        client.execute("DEL", name)
-        until(lambda: lock.lost)
+    with pytest.raises(KeyError) as caught, client.lock(name, ttl=LONG) as lock:
+        lose(lock)
         raise error
     assert caught.value is error
     assert "NotOwned" in "".join(traceback.format_exception(error))
 
 
-def test_a_lost_lock_can_be_acquired_again(client: sneck.Client, name: str, until: Until) -> None:
-    lock = client.lock(name, ttl=TTL, renew=True)
+def test_a_lost_lock_can_be_acquired_again(client: sneck.Client, name: str) -> None:
+    lock = client.lock(name, ttl=LONG, renew=True)
     lock.acquire()
-    client.execute("DEL", name)
-    until(lambda: lock.lost)
+    lose(lock)
     with lock:
         assert (lock.lost, lock.lease) == (False, "held")
 

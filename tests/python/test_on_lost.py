@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from leases import LIMIT, LONG, wait_for_end, wait_for_renewal
+from leases import LIMIT, LONG, lose, wait_for_end, wait_for_renewal
 
 import sneck
 import sneck.aio
@@ -49,26 +49,23 @@ def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return reports
 
 
-def lose(lock: sneck.Lock, until: Until) -> None:
-    """Acquire a lock, with renewal, and take it away."""
+def acquire_and_lose(lock: sneck.Lock) -> None:
     lock.acquire()
-    lock.keep_alive()
-    lock._client.execute("DEL", lock.name)
-    until(lambda: lock.lost)
+    lose(lock)
 
 
 def test_it_is_called_once_with_the_lock(
     client: sneck.Client, name: str, told: Told, until: Until
 ) -> None:
-    with pytest.raises(sneck.NotOwned), client.lock(name, ttl=TTL, on_lost=told) as lock:
-        client.execute("DEL", name)
+    with pytest.raises(sneck.NotOwned), client.lock(name, ttl=LONG, on_lost=told) as lock:
+        lose(lock)
         until(lambda: len(told.locks) == 1)
     assert told.locks == [lock]
     lost, owned, lease, thread = told.states[0]
     assert (lost, owned, lease) == (True, False, "lost")
     assert thread != threading.get_ident()
     told.locks.clear()
-    lose(lock, until)
+    acquire_and_lose(lock)
     until(lambda: told.locks == [lock])
 
 
@@ -102,12 +99,12 @@ def test_what_it_raises_is_reported_and_renewal_goes_on(
 
     with client.lock(f"{name}:kept", ttl=LONG) as kept:
         for on_lost in (fail, leave):
-            lose(client.lock(name, ttl=TTL, on_lost=on_lost), until)
+            acquire_and_lose(client.lock(name, ttl=LONG, on_lost=on_lost))
         until(lambda: len(unraisable) == 2)
         assert "mine" in unraisable[0]
         assert "enough" in unraisable[1]
         assert all(name in report for report in unraisable)
-        lose(client.lock(name, ttl=TTL, on_lost=told), until)
+        acquire_and_lose(client.lock(name, ttl=LONG, on_lost=told))
         until(lambda: len(told.locks) == 1)
         wait_for_renewal(kept)
         assert kept.owned

@@ -31,7 +31,7 @@ def test_with_holds_it_on_the_servers(
     with client.lock(name) as lock:
         assert values(servers, name).count(lock.token) >= 3
         with sneck.quorum(urls(servers)) as other:
-            assert not other.lock(name).acquire(blocking=False)
+            assert not other.lock(name, ttl=LONG).acquire(blocking=False)
     assert values(servers, name) == [None] * 5
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from leases import LONG, wait_for_renewal
+from leases import LONG, lose, wait_for_renewal
 
 import sneck
 
@@ -125,11 +125,10 @@ def test_a_nested_with_does_not_prolong_max_hold(client: sneck.Client, name: str
 
 def test_a_loss_reaches_every_level(client: sneck.Client, name: str, until: Until) -> None:
     told: list[sneck.Lock] = []
-    lock = client.rlock(name, ttl=TTL, on_lost=told.append)
+    lock = client.rlock(name, ttl=LONG, on_lost=told.append)
     lock.acquire()
     lock.acquire()
-    lock.keep_alive()
-    client.execute("DEL", name)
+    lose(lock)
     until(lambda: told == [lock])
     assert lock.lost
     for attempt in (lock.acquire, lock.release, lock.release):

@@ -205,19 +205,31 @@ local function await_alone(self, op, goes_on)
     waiting.passed = true
 end
 
---- As await(), for an op of a transaction. When the coroutine is closed, the op is
--- cancelled. Where none could begin since the client was closed, the transaction had begun
--- before that, and is interrupted.
-function pump:await_step(op, ...)
-    if not op and self.closed then
+-- Where no step can be taken since the client was closed, the transaction had begun before
+-- that, and is interrupted.
+local function given(self, ...)
+    local result, _, code = ...
+    if self.closed and not result and code == "INVALID" then
         return nil, "transaction: the client was closed under way; nothing was written",
             "INTERRUPTED"
-    elseif not op then
+    end
+    return ...
+end
+
+--- As await(), for the first op of a transaction. When the coroutine is closed, the op is
+-- cancelled.
+function pump:await_begin(op, ...)
+    if not op then
         return nil, ...
     elseif not op:step() then
         await_alone(self, op, false)
     end
     return op:result()
+end
+
+--- The same for the ops after that.
+function pump:await_step(op, ...)
+    return given(self, self:await_begin(op, ...))
 end
 
 --- The same for the last op of a transaction, which goes on when the client is closed.

@@ -212,8 +212,10 @@ end
 
 local function run_attempts(session)
     local pump, steps = session.pump, session.steps
+    local await = pump.await_begin
     while true do
-        local outcome = table.pack(pump:await_step(steps:begin()))
+        local outcome = table.pack(await(pump, steps:begin()))
+        await = pump.await_step
         if not outcome[1] then -- CONFLICT: attempts or time are used up
             return outcome
         end

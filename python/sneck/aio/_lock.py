@@ -300,13 +300,14 @@ class Lock:
 
     async def _leave_lost(self, body: Body, error: BaseException | None, lease: int | None) -> None:
         """End a body that was cancelled for its lock's loss."""
-        driver = self._client._driver()
-        driver.begin(self._start_leaving(driver, lease))  # whether it is ours makes no difference
+        alone = await body.take_back(error)
+        if not self._client._closed:
+            driver = self._client._driver()
+            driver.begin(self._start_leaving(driver, lease))  # maybe it is ours still
         loss = _core.NotOwned(
             f"lock {self.name!r}: lost while its body ran, which was cancelled; "
             "acquire it anew and look at what was done"
         )
-        alone = await body.take_back(error)
         if error is not None and not isinstance(error, asyncio.CancelledError):
             _attach(error, loss)
         elif alone:
