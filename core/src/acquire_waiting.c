@@ -355,8 +355,8 @@ bool sneck__waiting_reply(struct acquire *a, const redisReply *reply)
 {
     if (says_ours(a, reply))
         is_ours(a, reply->integer);
-    else if (a->phase == CONFIRMING && is_number(reply, 0))
-        lost_grant(a);
+    else if (a->phase == CONFIRMING && reply->type == REDIS_REPLY_INTEGER)
+        lost_grant(a); /* another holds it, or nobody */
     else if (a->phase != ASKING || !(is_number(reply, 0) || is_holder(reply)))
         return false;
     else if (a->granted)

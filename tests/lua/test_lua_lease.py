@@ -131,5 +131,6 @@ def test_a_lock_that_cannot_be_renewed_is_not_held(server: Server, main: str) ->
         room = pages * resource.getpagesize() + 2**20
         resource.prlimit(lua.pid, resource.RLIMIT_AS, (room, room))
         output, _ = lua.communicate("\n", timeout=LIMIT)
-    why = 'lock "no thread": the system gives no thread or memory for its renewal'
+    lack = "the system gives no thread for its renewal: Resource temporarily unavailable"
+    why = f'lock "no thread": {lack}'
     assert output == f"nil\t{why}\tNO_MEMORY\tnil\t0\n" * 2

@@ -48,7 +48,7 @@ def run_on(new_loop: Callable[[], asyncio.AbstractEventLoop], main: Main[T]) -> 
         _cancel_all(loop)
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
-    assert reports == []
+    assert reports == [], reports
     return result
 
 
