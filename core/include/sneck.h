@@ -273,7 +273,7 @@ SNECK_API sneck_lease sneck_lock_lease(const sneck_lock *lock);
  * all clients: let what you change remember the greatest that it saw, and refuse a
  * smaller one (Kleppmann, "How to do distributed locking"). It is the greater of
  * the server's time in microseconds and one more than the last, which the server
- * keeps for a day; extending does not change it. No I/O. */
+ * keeps until a day after its clock has passed it; extending does not change it. No I/O. */
 SNECK_API int64_t sneck_lock_fence(const sneck_lock *lock);
 
 /* How long the lock is surely ours, in milliseconds: time left until the

@@ -37,8 +37,9 @@ extern "C" {
 
 /* Makes a client of `count` servers, from 1 to SNECK_QUORUM_MAX; nothing is sent yet. The
  * urls and options are those of sneck_client_new(), but none is NULL. Fails with INVALID:
- * also where two urls name one server, whatever their user and database; or NO_MEMORY.
- * Release with sneck_client_free(). */
+ * also where two urls name one server, in whatever spelling of its address, user and database;
+ * no name is looked up for that, and a unix socket is another address than a port. Or with
+ * NO_MEMORY. Release with sneck_client_free(). */
 SNECK_API int sneck_quorum_new(sneck_client **out, size_t count, const char *const *urls,
                                const sneck_client_options *options, char *error);
 

@@ -1,40 +1,17 @@
 /* quorum.c - a client of several servers: their addresses, checked and kept.
  *
- * No I/O here. Each server has a client of its own, so that an address and options are
+ * Nothing is sent here. Each server has a client of its own, so that an address and options are
  * read in one place; the links of the quorum's client are made of theirs.
  */
 #include "quorum.h"
 
 #include "client.h"
+#include "same_server.h"
 #include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-/* Names of this machine for itself. */
-static bool is_here(const char *host)
-{
-    static const char *const names[] = {"localhost", "127.0.0.1", "::1"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcasecmp(host, names[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool same_host(const char *a, const char *b)
-{
-    return strcasecmp(a, b) == 0 || (is_here(a) && is_here(b));
-}
-
-/* Whatever the database: one server that fails must not count twice. */
-static bool same_server(const struct address *a, const struct address *b)
-{
-    if (a->path || b->path)
-        return a->path && b->path && strcmp(a->path, b->path) == 0;
-    return a->port == b->port && same_host(a->host, b->host);
-}
 
 static int refuse_quorum(char *error, const char *why)
 {
@@ -42,11 +19,12 @@ static int refuse_quorum(char *error, const char *why)
     return SNECK_INVALID;
 }
 
+/* Whatever the database: one server that fails must not count twice. */
 static int check_new(const struct quorum *quorum, size_t place, char *error)
 {
     const struct address *address = &quorum->members[place]->address;
     for (size_t i = 0; i < place; i++)
-        if (same_server(&quorum->members[i]->address, address)) {
+        if (sneck__same_server(&quorum->members[i]->address, address)) {
             sneck__message(error, "quorum: %s stands there twice; each server has one voice,"
                            " whatever the database", address->text);
             return SNECK_INVALID;

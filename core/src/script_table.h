@@ -2,17 +2,25 @@
 
 static const struct script script_acquire = {
     "acquire",
-    "2ffcb333153c80e090a445cc87260e112a0d6a4e",
+    "7933a769980cfc93f0828be9036af1398de9b25c",
     3,
+    "local function keep_fence(key, fence, now)\n"
+    "local ahead_ms = math.floor(math.max(0, fence - now) / 1000)\n"
+    "return redis.pcall('SET', key, string.format('%.0f', fence), 'PX',\n"
+    "string.format('%.0f', 86400000 + ahead_ms))\n"
+    "end\n"
+    "local function time_us()\n"
+    "local time = redis.call('TIME')\n"
+    "return time[1] * 1000000 + time[2]\n"
+    "end\n"
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
     "if type(last) == 'table' then\n"
     "return last\n"
     "end\n"
-    "local time = redis.call('TIME')\n"
-    "local now = time[1] * 1000000 + time[2]\n"
+    "local now = time_us()\n"
     "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
-    "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
+    "local set = keep_fence(KEYS[3], fence, now)\n"
     "return set.err and set or fence\n"
     "end\n"
     "local function put_back(since, member)\n"
@@ -145,17 +153,25 @@ static const struct script script_extend = {
 
 static const struct script script_force_release = {
     "force_release",
-    "c0557b11d0f38fad827e95f1ca5f885264d1582e",
+    "e4b91246363933d45a5f7fe29618112ba074fc71",
     3,
+    "local function keep_fence(key, fence, now)\n"
+    "local ahead_ms = math.floor(math.max(0, fence - now) / 1000)\n"
+    "return redis.pcall('SET', key, string.format('%.0f', fence), 'PX',\n"
+    "string.format('%.0f', 86400000 + ahead_ms))\n"
+    "end\n"
+    "local function time_us()\n"
+    "local time = redis.call('TIME')\n"
+    "return time[1] * 1000000 + time[2]\n"
+    "end\n"
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
     "if type(last) == 'table' then\n"
     "return last\n"
     "end\n"
-    "local time = redis.call('TIME')\n"
-    "local now = time[1] * 1000000 + time[2]\n"
+    "local now = time_us()\n"
     "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
-    "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
+    "local set = keep_fence(KEYS[3], fence, now)\n"
     "return set.err and set or fence\n"
     "end\n"
     "local function put_back(since, member)\n"
@@ -248,8 +264,17 @@ static const struct script script_probe = {
 
 static const struct script script_raise_fence = {
     "raise_fence",
-    "5da9c3e1c2af490c77d5c934db0ea1992c4460a8",
+    "fe1507bbe7457b050f4d0b2d60c9ced181c17338",
     2,
+    "local function keep_fence(key, fence, now)\n"
+    "local ahead_ms = math.floor(math.max(0, fence - now) / 1000)\n"
+    "return redis.pcall('SET', key, string.format('%.0f', fence), 'PX',\n"
+    "string.format('%.0f', 86400000 + ahead_ms))\n"
+    "end\n"
+    "local function time_us()\n"
+    "local time = redis.call('TIME')\n"
+    "return time[1] * 1000000 + time[2]\n"
+    "end\n"
     "local held = redis.pcall('GET', KEYS[1])\n"
     "if type(held) == 'table' then\n"
     "return held\n"
@@ -260,8 +285,9 @@ static const struct script script_raise_fence = {
     "if type(last) == 'table' then\n"
     "return last\n"
     "end\n"
-    "if (tonumber(last or 0) or 0) < tonumber(ARGV[2]) then\n"
-    "local set = redis.pcall('SET', KEYS[2], ARGV[2], 'PX', 86400000)\n"
+    "local fence = tonumber(ARGV[2])\n"
+    "if (tonumber(last or 0) or 0) < fence then\n"
+    "local set = keep_fence(KEYS[2], fence, time_us())\n"
     "if set.err then\n"
     "return set\n"
     "end\n"
@@ -271,17 +297,25 @@ static const struct script script_raise_fence = {
 
 static const struct script script_release = {
     "release",
-    "364c774885750a623b63b4b388ebb83f1e3c4db9",
+    "a96482d03c521efb1cccb998a7f804acc385b380",
     3,
+    "local function keep_fence(key, fence, now)\n"
+    "local ahead_ms = math.floor(math.max(0, fence - now) / 1000)\n"
+    "return redis.pcall('SET', key, string.format('%.0f', fence), 'PX',\n"
+    "string.format('%.0f', 86400000 + ahead_ms))\n"
+    "end\n"
+    "local function time_us()\n"
+    "local time = redis.call('TIME')\n"
+    "return time[1] * 1000000 + time[2]\n"
+    "end\n"
     "local function next_fence()\n"
     "local last = redis.pcall('GET', KEYS[3])\n"
     "if type(last) == 'table' then\n"
     "return last\n"
     "end\n"
-    "local time = redis.call('TIME')\n"
-    "local now = time[1] * 1000000 + time[2]\n"
+    "local now = time_us()\n"
     "local fence = math.max(tonumber(last or 0) or 0, now - 1) + 1\n"
-    "local set = redis.pcall('SET', KEYS[3], string.format('%.0f', fence), 'PX', 86400000)\n"
+    "local set = keep_fence(KEYS[3], fence, now)\n"
     "return set.err and set or fence\n"
     "end\n"
     "local function put_back(since, member)\n"

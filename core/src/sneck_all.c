@@ -51,6 +51,7 @@
 #include "reply_guard.c"
 #include "resolve.c"
 #include "rlock.c"
+#include "same_server.c"
 #include "status.c"
 #include "text.c"
 #include "timestamp_lock.c"

@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #define DB_MAX 1000000
 #define HOST_MAX 255 /* of a name, as DNS has it */
@@ -134,7 +132,7 @@ static int read_unix(struct address *a, struct piece rest, char *error)
     rc = decode(&a->path, path, error);
     if (rc != SNECK_OK)
         return rc;
-    if (strlen(a->path) >= sizeof ((struct sockaddr_un *)0)->sun_path)
+    if (strlen(a->path) >= PATH_SIZE)
         return refuse_url(error, "the unix socket's path is too long for the system");
     struct piece query = {mark < rest.end ? mark + 1 : rest.end, rest.end};
     rc = read_query(a, query, error);

@@ -1,11 +1,16 @@
 #ifndef SNECK_URL_H
 #define SNECK_URL_H
 
+#include <sys/un.h>
+
+#define PATH_SIZE sizeof ((struct sockaddr_un *)0)->sun_path
+
 /* Where a server is and who we are there. Strings are owned, NULL if absent. */
 struct address {
     char *host;      /* TCP: a name or a numeric address, no brackets */
     int port;
-    char *path;      /* a unix socket, in place of host and port */
+    char *path;      /* a unix socket, in place of host and port: starts with /,
+                        less than PATH_SIZE bytes */
     char *user;
     char *password;
     int db;
