@@ -57,6 +57,27 @@ def test_a_client_closes_though_the_server_answers_nothing(run: Run, name: str) 
     assert descriptors() == before
 
 
+def test_a_connection_that_ends_while_it_could_not_write_is_no_fault_of_the_loop(
+    run: Run, name: str
+) -> None:
+    # its descriptor is closed while the loop watches it for both; `run` looks at what the loop says
+    async def main() -> None:
+        with Server() as own:
+            async with sneck.aio.connect(own.url) as aclient:
+                await _ping(aclient)
+                os.kill(own.pid, signal.SIGSTOP)
+                writing = asyncio.ensure_future(aclient.execute("SET", name, bytes(2**24)))
+                await asyncio.sleep(0.1)
+                assert not writing.done()
+                os.kill(own.pid, signal.SIGKILL)
+                with pytest.raises(sneck.OutcomeUnknown):
+                    await writing
+                with pytest.raises(sneck.ConnectionError):
+                    await _ping(aclient)
+
+    run(main)
+
+
 async def _ping(client: sneck.aio.Client) -> object:
     return await client.execute("PING")
 

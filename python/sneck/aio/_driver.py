@@ -12,7 +12,9 @@ demands: a closed one's number may be given to somebody else at once.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
+from collections.abc import Callable
 
 from sneck import _core
 
@@ -149,9 +151,9 @@ class Driver:
     def _unwatch(self) -> None:
         for fd, (reads, writes) in self._watched.items():
             if reads:
-                self._loop.remove_reader(fd)
+                _remove(self._loop.remove_reader, fd)
             if writes:
-                self._loop.remove_writer(fd)
+                _remove(self._loop.remove_writer, fd)
         self._watched.clear()
 
     def _set_timer(self) -> None:
@@ -166,6 +168,16 @@ class Driver:
             self._timer.cancel()
         self._due = due
         self._timer = self._loop.call_at(due, self._fired, context=self._context)
+
+
+def _remove(remove: Callable[[int], bool], fd: int) -> None:
+    """Have the loop not watch a descriptor that may be closed already.
+
+    One that was watched for both is to be changed in the selector, which fails. The loop has
+    forgotten it then.
+    """
+    with contextlib.suppress(OSError):
+        remove(fd)
 
 
 def _wake_up(future: asyncio.Future[None]) -> None:
