@@ -248,6 +248,11 @@ int64_t calls_of(sneck_client *client, const char *name)
 
 /* ------------------------------------------------------------------- connections */
 
+int64_t connections_of(sneck_client *client)
+{
+    return server_number(client, "clients", "connected_clients");
+}
+
 size_t count_fds(void)
 {
     DIR *folder = opendir("/dev/fd");

@@ -101,6 +101,9 @@ void kill_others(sneck_client *client);
 int64_t server_number(sneck_client *client, const char *section, const char *field);
 int64_t calls_of(sneck_client *client, const char *name);
 
+/* How many connections the server has, this one included. */
+int64_t connections_of(sneck_client *client);
+
 /* setup and teardown of a test: an empty server. */
 int empty_server(void **state);
 

@@ -246,7 +246,8 @@ static void releases_that_wait_have_a_bound(void **state)
     revive(five);
     DO(five->each[0], "CONFIG", "RESETSTAT");
     assert_int_equal(sneck_lock_acquire(lock, 0), SNECK_OK);
-    UNTIL(found_on(five, "door") == FIVE); /* the first release was kept */
+    UNTIL(calls_of(five->each[0], "eval") > 0); /* the first release was kept */
+    UNTIL(found_on(five, "door") == FIVE);      /* and came before this acquire, as all have */
     assert_in_range(calls_of(five->each[0], "eval"), 1, 64);
     assert_int_equal(sneck_lock_release(lock), SNECK_OK);
     UNTIL(found_on(five, "door") == 0);
@@ -308,10 +309,16 @@ static void two_that_are_stalled_delay_nothing(void **state)
     struct five *five = *state;
     for (size_t first = 0; first < FIVE; first += 2) {
         sneck_lock *lock = quorum_lock(five->client, "door", LONG_MS, first == 2);
+        cycle_ms(lock); /* its client's connections are among those that are counted */
+        int64_t before = connections_of(five->each[first % FIVE]);
+        int64_t before_next = connections_of(five->each[(first + 1) % FIVE]);
         signal_some(five, first, 2, SIGSTOP);
         assert_true(median_ms(connect_and_cycle, five) < 1000);
         assert_true(median_ms(cycle, lock) < 100);
         signal_some(five, first, 2, SIGCONT);
+        /* what the clients that are gone have asked is done before they are seen to be gone */
+        UNTIL(connections_of(five->each[first % FIVE]) <= before);
+        UNTIL(connections_of(five->each[(first + 1) % FIVE]) <= before_next);
         UNTIL(found_on(five, "door") == 0); /* each release came behind its acquire */
         sneck_lock_free(lock);
     }
