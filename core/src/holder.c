@@ -10,13 +10,11 @@ struct ask_holder {
 static bool holder_reply(sneck_op *op, redisReply *reply)
 {
     struct ask_holder *h = (struct ask_holder *)op;
-    bool pair = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-                reply->element[1]->type == REDIS_REPLY_INTEGER;
-    const redisReply *token = pair ? reply->element[0] : NULL;
+    const redisReply *token = sneck__held_token(reply);
     if (token && token->type == REDIS_REPLY_STRING)
         sneck__token_read(&h->holder, token->str, (size_t)token->len,
                           reply->element[1]->integer);
-    if (token && (token->type == REDIS_REPLY_STRING || token->type == REDIS_REPLY_NIL))
+    if (token)
         sneck__op_end(op, SNECK_OK, "%s", "");
     else
         sneck__op_end_reply(op, reply, h->base.lock->what);

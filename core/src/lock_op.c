@@ -80,3 +80,12 @@ void sneck__lock_clean_up_behind(sneck_lock *lock, const struct grant *grant, co
         (const size_t[]){1, lock->name_len, lock->beside_key.len, token_len, 0});
     sneck__renewal_wake(lock);
 }
+
+const redisReply *sneck__held_token(const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+        reply->element[1]->type != REDIS_REPLY_INTEGER)
+        return NULL;
+    const redisReply *token = reply->element[0];
+    return token->type == REDIS_REPLY_STRING || token->type == REDIS_REPLY_NIL ? token : NULL;
+}

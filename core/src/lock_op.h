@@ -74,4 +74,8 @@ void sneck__lock_clean_up(const sneck_lock *lock, sneck_link *link, const char *
 void sneck__lock_clean_up_behind(sneck_lock *lock, const struct grant *grant, const char *token,
                                  size_t token_len);
 
+/* What holder.lua answers: the token's reply, a string, or nil where nobody holds the lock; behind
+ * it, in element[1], is how long the key lasts. NULL: it is no such answer. */
+const redisReply *sneck__held_token(const redisReply *reply);
+
 #endif

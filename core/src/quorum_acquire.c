@@ -263,7 +263,8 @@ static void attempt_failed(struct quorum_acquire *a, const char *did)
     found_held(a);
     a->hopeless = !a->held && sneck__quorum_refuses(q);
     a->status = !a->held ? SNECK_QUORUM : a->wait_ms == 0 ? SNECK_BUSY : SNECK_TIMEOUT;
-    sneck__quorum_tell(q, a->message, did);
+    if (!a->held) /* or else it is told when it is known who holds it */
+        sneck__quorum_tell(q, a->message, did);
     clean_and_go_on(a);
 }
 

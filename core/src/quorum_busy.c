@@ -45,11 +45,10 @@ static bool is_first(const struct quorum_busy *busy, const redisReply *token)
 enum voice sneck__quorum_busy_read(struct quorum_op *q, struct quorum_busy *busy,
                                    struct member *m, const redisReply *reply)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-        reply->element[1]->type != REDIS_REPLY_INTEGER)
+    const redisReply *token = sneck__held_token(reply);
+    if (!token)
         return FAILED;
-    const redisReply *token = reply->element[0];
-    if (token->type != REDIS_REPLY_STRING)
+    if (token->type == REDIS_REPLY_NIL)
         return YES;
     if (busy->len == 0)
         keep_first(busy, m, token, reply->element[1]->integer);

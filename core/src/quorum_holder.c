@@ -22,13 +22,12 @@ struct quorum_ask_holder {
 static enum voice holder_read(struct quorum_op *q, struct member *m, const redisReply *reply)
 {
     struct holding *h = &((struct quorum_ask_holder *)q)->holdings[m - q->members];
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-        reply->element[1]->type != REDIS_REPLY_INTEGER)
+    const redisReply *token = sneck__held_token(reply);
+    if (!token)
         return FAILED;
-    const redisReply *token = reply->element[0];
     if (token->type == REDIS_REPLY_NIL)
         return YES;
-    if (token->type != REDIS_REPLY_STRING || !(h->token = malloc((size_t)token->len + 1)))
+    if (!(h->token = malloc((size_t)token->len + 1)))
         return FAILED;
     memcpy(h->token, token->str, (size_t)token->len);
     h->len = (size_t)token->len;

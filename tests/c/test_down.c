@@ -101,8 +101,7 @@ static void a_server_that_has_no_place_for_now_is_tried_again(void **state)
     sneck_stats stats;
     char most[24];
     settle(scene->client, scene->link);
-    snprintf(most, sizeof most, "%lld",
-             (long long)server_number(scene->other, "clients", "connected_clients"));
+    snprintf(most, sizeof most, "%lld", (long long)connections_of(scene->other));
     DO(scene->other, "CONFIG", "SET", "maxclients", most);
     assert_int_equal(sneck_lock_acquire_start(&op, scene->lock, scene->link, SNECK_FOREVER),
                      SNECK_OK);
